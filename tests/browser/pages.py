@@ -44,7 +44,7 @@ PAGES = (
         "/embed/batch-size?workload=bundled/digits/mlp_64/sgd",
         "Critical batch size",
         ready=".live canvas",
-        of="/batch-size?workload=bundled/digits/mlp_64/sgd",
+        of="/batch-size?workload=bundled/digits/mlp_64/sgd&metric=val/classification_error&target=0.035",
     ),
     Shown("optimizers", "/optimizers", "This release has no competition of AlgoPerf."),
     Shown(

@@ -94,6 +94,8 @@ def drawn(request: pytest.FixtureRequest, wide: tuple[Visit, Scales], narrow: Vi
 def plain(request: pytest.FixtureRequest, without_javascript: Visit) -> tuple[Shown, Visit]:
     without_javascript.faults.clear()
     without_javascript.page.goto(NAME + request.param.path)
+    # The SQL page goes on to its result by itself.
+    without_javascript.page.locator("main", has_text=request.param.says).wait_for()
     return request.param, without_javascript
 
 
