@@ -9,6 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from losslake_service.web.documentation.site_documents import by_name, documents, groups
+from losslake_service.web.paths import PAGES
 from tests.applications import without_sql
 from tests.bundled import bundled_lake
 from tests.repository.checkout import ROOT
@@ -39,6 +40,12 @@ def test_index_lists_every_document_once() -> None:
     assert wanted - set(documents()) == set()
     listed = [document.path for group in groups() for _, document in group.documents]
     assert sorted(listed) == sorted(set(documents()) - {"docs/README.md"})
+
+
+def test_explorer_document_lists_every_page() -> None:
+    text = documents()["docs/explorer.md"].markdown
+    shown = {kind.path.partition("{")[0].rstrip("/") for kind in PAGES if not kind.is_fragment}
+    assert {path for path in shown if f"`{path}" not in text} == set()
 
 
 @pytest.mark.parametrize("name", NAMES)
