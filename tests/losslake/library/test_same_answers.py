@@ -66,8 +66,8 @@ def test_a_folder_and_its_service_give_the_same_table(folder: Lake, service: Lak
 
 
 def test_answers_about_competitions_are_the_same(tmp_path: Path) -> None:
-    lake = str(league_with_records(tmp_path).folder)
-    with served(lake, lake=lake, sql_enabled=False) as running:
+    lake = league_with_records(tmp_path).folder
+    with served(lake, lake=str(lake), sql_enabled=False) as running:
         folder, service = losslake.open(lake), losslake.open(running.url)
         for name in OF_COMPETITIONS:
             local, remote = (getattr(each, name)() for each in (folder, service))
