@@ -42,7 +42,10 @@ class Study(NamedTuple):
 
 
 class Found(NamedTuple):
-    """By submission and place: the studies; by submission: the score, and the one by evaluations."""
+    """Hold what the oracle finds. studies: by submission and workload. scores, code_scores: by submission.
+
+    code_scores: those of AlgoPerf's code, which takes the trial with the fewest evaluations.
+    """
 
     studies: Mapping[Key, Sequence[Study]]
     scores: Mapping[str, float]

@@ -1,4 +1,7 @@
-"""Made-up logs of AlgoPerf's harness: three submissions to v0.5 on some of its workloads, and one to v0.6."""
+"""A lake of competitions: made-up logs of AlgoPerf's harness, and real runs of modded-nanogpt.
+
+Three submissions to AlgoPerf v0.5 on some of its workloads, and one to v0.6.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,14 @@ import math
 import random
 from pathlib import Path
 
+import pytest
+
 from losslake.lake.lake import Lake
 from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
 from tests.conformance.corpora import sample
 from tests.repository.checkout import ROOT
+from tests.shared_lakes import shared_lake
 
 TARGET = 0.5
 _MAPPING = ROOT / "published" / "algoperf" / "losslake.toml"
@@ -53,10 +59,23 @@ def _trial(folder: Path, chance: random.Random, seconds: float, reaches_at: int 
     (folder / "flags_0.json").write_text(json.dumps({"framework": "jax"}))
 
 
-def made_up_league(folder: Path, seed: int = 4) -> Lake:
-    """Create a lake in a folder. Some trials and studies are missing, some never reach the target, and one workload."""
+def league_lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """Return a lake of the made-up league and of real runs of modded-nanogpt, to be read only; made once."""
+
+    def make(folder: Path) -> None:
+        lake = Lake.create(folder)
+        logs = tmp_path_factory.mktemp("league")
+        write_league(logs)
+        ingest(lake, [logs], Request(mapping=_MAPPING))
+        mapping = ROOT / "published" / "modded-nanogpt" / "losslake.toml"
+        ingest(lake, [sample("modded_nanogpt") / "modded_steps"], Request(mapping=mapping))
+
+    return shared_lake(tmp_path_factory, "competitions", make)
+
+
+def write_league(logs: Path, seed: int = 4) -> None:
+    """Write the logs. Some trials and studies are missing, some never reach the target, and one workload."""
     chance = random.Random(seed)
-    logs = folder / "logs"
     for version, ruleset, n_studies, n_trials in (("v05", "external_tuning", 3, 2), ("v06", "self_tuning", 3, 1)):
         for submission, speed in _SPEEDS.items():
             if version == "v06" and submission != "baseline":
@@ -69,14 +88,3 @@ def made_up_league(folder: Path, seed: int = 4) -> Lake:
                         reaches_at = None if chance.random() < 0.25 else chance.randrange(2, 12)
                         place = f"algoperf_{version}/logs/{ruleset}/{submission}/study_{study}/{workload}_jax"
                         _trial(logs / place / f"trial_{trial}", chance, seconds * speed, reaches_at)
-    lake = Lake.create(folder / "lake")
-    ingest(lake, [logs], Request(mapping=_MAPPING))
-    return lake
-
-
-def league_with_records(folder: Path) -> Lake:
-    """Create the lake of a made-up league, with real runs of modded-nanogpt besides."""
-    lake = made_up_league(folder)
-    mapping = ROOT / "published" / "modded-nanogpt" / "losslake.toml"
-    ingest(lake, [sample("modded_nanogpt") / "modded_steps"], Request(mapping=mapping))
-    return lake

@@ -25,7 +25,8 @@ def look_numbers(labels: Sequence[str]) -> list[int]:
     """
     if any(map(_NUMBERED.search, labels)) or not any(labels):
         return list(range(len(labels)))
-    return [numbers[label] for numbers in [_apart(labels)] for label in labels]
+    numbers = _apart(labels)
+    return [numbers[label] for label in labels]
 
 
 def preferred_colour(label: str) -> int:

@@ -141,9 +141,7 @@ def _answer(view: ReleaseView, parameters: AtlasParameters) -> Answer:
         "n_used": sum(row["critical_batch_size"] is not None for row in rows),
         "warnings": list(_warnings(rows)),
     }
-    table = pa.Table.from_pylist(rows, QUESTION.rows.schema)
-    ordered = {name: summary[name] for name in QUESTION.summary_names}
-    return Answer(ordered, QUESTION.rows.schema, iter(table.to_batches()), rows_name=QUESTION.rows_name)
+    return QUESTION.of_table(summary, pa.Table.from_pylist(rows, QUESTION.rows.schema))
 
 
 QUESTION = Question(

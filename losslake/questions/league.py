@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from losslake.questions.declaration.summary import Finding, ReleaseSummary, Summ
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.league_studies import League, LeagueStudies, league_studies, leagues
+from losslake_schema.reached import Floats
 
 _FEW_STUDIES = 5
 _EXAMPLE = "algoperf/v05/external_tuning"
@@ -129,9 +130,7 @@ def _answer(view: ReleaseView, parameters: LeagueParameters) -> Answer:
     """Return the table of a competition; raises BadParameter."""
     league = _chosen(view, parameters.collection)
     facts, table = view.kept(("league", league.collection), lambda: _computed(view, league))
-    summary = {"release": view.number, "definition": QUESTION.definition, **facts}
-    ordered = {name: summary[name] for name in QUESTION.summary_names}
-    return Answer(ordered, QUESTION.rows.schema, iter(table.to_batches()), rows_name=QUESTION.rows_name)
+    return QUESTION.of_table({"release": view.number, "definition": QUESTION.definition, **facts}, table)
 
 
 QUESTION = Question(
@@ -181,8 +180,8 @@ def _computed(view: ReleaseView, league: League) -> tuple[dict[str, Any], pa.Tab
 
 def budget_in_words(league: League) -> str:
     """Return the budget of every submission of a competition."""
-    trials = f"{league.n_studies} studies of {league.n_trials} trials" if league.n_trials > 1 else "studies"
-    return f"{trials if league.n_trials > 1 else f'{league.n_studies} {trials}'} of each workload: {league.rule}"
+    trials = f" of {league.n_trials} trials" if league.n_trials > 1 else ""
+    return f"{league.n_studies} studies{trials} of each workload: {league.rule}"
 
 
 def _standings(studies: LeagueStudies) -> dict[str, Any]:
@@ -192,27 +191,8 @@ def _standings(studies: LeagueStudies) -> dict[str, Any]:
     code = league.scores(median_times(studies.times("by_evaluation"))).score
     draws = resampled(studies.times("seconds"), lambda medians: league.scores(medians).score)
     lower, upper = intervals(draws)
-    order = np.lexsort((np.arange(len(names)), -score)).tolist()
-    pairs = compared_pairs(draws)
-    found = []
-    columns = (pairs.first, pairs.second, pairs.lower, pairs.upper, pairs.p_value, pairs.is_clear)
-    for first, second, least, most, p_value, is_clear in zip(*(column.tolist() for column in columns), strict=True):
-        if order.index(first) > order.index(second):
-            first, second, least, most = second, first, -most, -least
-        difference = float(score[first] - score[second])
-        is_before = is_clear and difference > 0 and least > 0
-        found.append(
-            {
-                "first": names[first],
-                "second": names[second],
-                "difference": difference,
-                "lower": least,
-                "upper": most,
-                "p_value": p_value,
-                "verdict": "before" if is_before else "no clear difference",
-            }
-        )
-    found.sort(key=lambda pair: (order.index(names.index(pair["first"])), order.index(names.index(pair["second"]))))
+    order = np.argsort(-score, kind="stable").tolist()
+    places = {names[each]: place for place, each in enumerate(order)}
     return {
         "scores": [
             {
@@ -228,13 +208,35 @@ def _standings(studies: LeagueStudies) -> dict[str, Any]:
             }
             for each in order
         ],
-        "pairs": found,
+        "pairs": sorted(
+            _pairs(names, score, draws, places), key=lambda pair: (places[pair["first"]], places[pair["second"]])
+        ),
         "profiles": [
             {"submission": names[each], "factor": factor, "share": share}
             for each in order
             for factor, share in zip(*(array.tolist() for array in staircase(ratios[each])), strict=True)
         ],
     }
+
+
+def _pairs(names: Sequence[str], score: Floats, draws: Floats, places: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+    """Yield all pairs of submissions. places: of the submissions by score; the better one of a pair is its first."""
+    pairs = compared_pairs(draws)
+    columns = (pairs.first, pairs.second, pairs.lower, pairs.upper, pairs.p_value, pairs.is_clear)
+    for first, second, lower, upper, p_value, is_clear in zip(*(column.tolist() for column in columns), strict=True):
+        if places[names[first]] > places[names[second]]:
+            first, second, lower, upper = second, first, -upper, -lower
+        difference = float(score[first] - score[second])
+        is_before = is_clear and difference > 0 and lower > 0
+        yield {
+            "first": names[first],
+            "second": names[second],
+            "difference": difference,
+            "lower": lower,
+            "upper": upper,
+            "p_value": p_value,
+            "verdict": "before" if is_before else "no clear difference",
+        }
 
 
 def _rows(studies: LeagueStudies) -> Iterator[dict[str, Any]]:

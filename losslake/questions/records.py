@@ -124,9 +124,7 @@ def _answer(view: ReleaseView, parameters: RecordsParameters) -> Answer:
         "left_out": [text for track, text in left_out if parameters.track in (None, track)],
         "warnings": [] if rows else [f"release {view.number} doesn't have the collection {COLLECTION}"],
     }
-    table = pa.Table.from_pylist(rows, QUESTION.rows.schema)
-    ordered = {name: summary[name] for name in QUESTION.summary_names}
-    return Answer(ordered, QUESTION.rows.schema, iter(table.to_batches()), rows_name=QUESTION.rows_name)
+    return QUESTION.of_table(summary, pa.Table.from_pylist(rows, QUESTION.rows.schema))
 
 
 QUESTION = Question(

@@ -11,7 +11,6 @@ from losslake.figures.axes import Scale, decade_limits, linear_limits
 from losslake.figures.drawing import ChartPanels, ChartRequest, Kind
 from losslake.figures.frame import Frame
 from losslake.figures.layers import COUNT, Plot, layer, tip
-from losslake.figures.links import Links
 from losslake.figures.panel import ChartRow, Panel
 from losslake.questions.records import TRACKS
 
@@ -81,10 +80,11 @@ def records_chart(rows: Sequence[Mapping[str, Any]], column: str, panel: Panel) 
         filled=True,
         opacity=1,
     )
-    links = panel.links or Links()
-    linked = points.linked(links.to("trials", {row["workload"]: row["workload"] for row in drawn}, by="workload"))
+    if panel.links and drawn:
+        names = {row["workload"]: row["workload"] for row in drawn}
+        points = points.linked(panel.links.to("trials", names, by="workload"))
     layers = [layer(fastest, "line", frame.place | frame.colour, strokeWidth=1.6, interpolate="step-after", clip=True)]
-    return frame.plot([*layers, linked if panel.links and drawn else points], "" if drawn else "There are no records.")
+    return frame.plot([*layers, points], "" if drawn else "There are no records.")
 
 
 _EPOCH = date(1970, 1, 1).toordinal()

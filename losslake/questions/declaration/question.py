@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import pyarrow as pa
+
 from losslake.output.answer import Answer, Part
 from losslake.output.columns import RowShape, row_shape
 from losslake.output.rows import Row
@@ -119,6 +121,11 @@ class Question:
     def summary_names(self) -> list[str]:
         """The fields of the summary, in the order of answers."""
         return field_order(self.summary.model_fields)
+
+    def of_table(self, facts: Mapping[str, Any], table: pa.Table, **of_page: Any) -> Answer:
+        """Return the answer with these rows. facts: all fields of the summary. of_page: the total and next_cursor."""
+        summary = {name: facts[name] for name in self.summary_names}
+        return Answer(summary, table.schema, iter(table.to_batches()), rows_name=self.rows_name, **of_page)
 
     def answered(
         self,

@@ -37,7 +37,7 @@ from losslake.questions.lists.filters import (
     has_metaparameters,
 )
 from losslake.questions.lists.listings import LISTINGS, RELEASES, WITHDRAWN
-from losslake.questions.lists.paging import Cursor, SortKey, after, digest_of
+from losslake.questions.lists.paging import Cursor, SortKey, after, altered_cursor, digest_of
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.parsed_names import parse_study, parse_workload
 from losslake.questions.release.view import ReleaseView, sql
@@ -254,12 +254,11 @@ def list_rows(
 
 
 def _behind(relation: duckdb.DuckDBPyRelation, question: ListQuestion, cursor: Cursor) -> duckdb.DuckDBPyRelation:
-    if cursor.question != question.digest:
-        raise BadParameter("cursor", "this cursor is from another list, filter or order: follow its link unchanged")
+    values = cursor.values_of(question.digest)
     columns = [question.listing.columns[key.column] for key in question.keys]
     if not cursor.fits(columns):
-        raise BadParameter("cursor", "this cursor was altered: take it unchanged from the previous answer")
-    behind = after(question.keys, cursor.values)
+        raise altered_cursor()
+    behind = after(question.keys, values)
     return relation.limit(0) if behind is None else relation.filter(behind)
 
 

@@ -63,6 +63,12 @@ class Cursor:
         document = orjson.dumps([self.release, self.question, [_written(value) for value in self.values]])
         return base64.urlsafe_b64encode(document).decode().rstrip("=")
 
+    def values_of(self, question: str) -> tuple[Any, ...]:
+        """Return the values if this is a cursor of the question with this digest; raises BadParameter."""
+        if self.question != question:
+            raise BadParameter("cursor", "this cursor is from another list, filter or order: follow its link unchanged")
+        return self.values
+
     def fits(self, columns: Sequence[Column]) -> bool:
         """Return True if the values have the types of these columns."""
         if len(columns) != len(self.values):
@@ -85,6 +91,11 @@ class Cursor:
         if type(release) is not int or not 0 <= release <= LARGEST_INTEGER or not isinstance(question, str):
             raise bad
         return cursor
+
+
+def altered_cursor() -> BadParameter:
+    """Return the error for a cursor that has values of other kinds than its question gives."""
+    return BadParameter("cursor", "this cursor was altered: take it unchanged from the previous answer")
 
 
 def digest_of(*parts: object) -> str:

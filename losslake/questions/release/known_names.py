@@ -11,11 +11,13 @@ import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from losslake_schema.names import Workload
 from losslake_schema.package_files import read_text
 
 _FILE = "known_names.csv"
+Name = TypeVar("Name", str, Workload)
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,12 @@ def heading_of(workload: Workload) -> str:
     """Return the heading of pages about the workload: ResNet-50 on ImageNet, LARS · MLPerf Training."""
     dataset, model, optimizer = (display_name(kind, workload) for kind in ("dataset", "model", "optimizer"))
     return f"{model} on {dataset}, {optimizer} \u00b7 {collection_name(workload.collection)}"
+
+
+def told_apart(shown: Mapping[Name, str]) -> dict[Name, str]:
+    """Return what readers see of stored names: of namesakes, it has the stored name, too."""
+    namesakes = Counter(shown.values())
+    return {name: f"{text} ({name})" if namesakes[text] > 1 else text for name, text in shown.items()}
 
 
 def labels_of(workloads: Sequence[Workload]) -> tuple[str, list[str]]:

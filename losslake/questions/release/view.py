@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -142,9 +142,14 @@ class ReleaseView:
     def words(self) -> WorkloadWords:
         """The words by which people find its workloads."""
         texts: dict[Workload, list[str]] = {name: list(facts.measured) for name, facts in self.workloads.items()}
-        for *keys, _, text, _ in zip(*self.table("searched_facts", {}).to_pydict().values(), strict=True):
-            texts[Workload(*keys)].append(text)
+        for workload, _, text, _ in self.searched_facts():
+            texts[workload].append(text)
         return WorkloadWords(texts, {name: facts.batch_sizes for name, facts in self.workloads.items()})
+
+    def searched_facts(self) -> Iterator[tuple[Workload, str, str, int]]:
+        """Yield the facts of trials by which people search: the workload, the fact, its text, and how many trials."""
+        for *keys, fact, text, n_trials in zip(*self.table("searched_facts", {}).to_pydict().values(), strict=True):
+            yield Workload(*keys), fact, text, n_trials
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """Return a connection to the release, for one thread."""

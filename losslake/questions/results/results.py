@@ -15,7 +15,7 @@ from losslake.output.rows import Row, shown
 from losslake.questions.declaration.parameters import MOST_PLACES, Natural, PageParameters, ReleaseParameters
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Finding, ReleaseSummary, Summary
-from losslake.questions.lists.paging import Cursor, digest_of
+from losslake.questions.lists.paging import Cursor, altered_cursor, digest_of
 from losslake.questions.release.errors import BadParameter, near_names
 from losslake.questions.release.parsed_names import parse_workload
 from losslake.questions.release.view import ReleaseView
@@ -28,7 +28,7 @@ _TRIAL = "mlperf-training/c4/llama31_8b/adamw/32/17"
 _LOG = "https://github.com/mlcommons/training_results_v5.1/blob/441d65f4445c/NVIDIA/results/…/result_0.txt"
 Several = list[Annotated[str, Field(max_length=MOST_LETTERS)]]
 # What filters take for a value that logs don't state.
-_UNKNOWN = "unknown"
+UNKNOWN = "unknown"
 FACETS = ("suite", "round", "benchmark", "organisation", "accelerator", "division", "flag")
 
 
@@ -194,8 +194,7 @@ def _answer(view: ReleaseView, parameters: ResultsParameters) -> Answer:
         "warnings": list(_warnings(rows, chosen)),
     }
     table = results.table.take(pa.array(page, pa.int64()))
-    ordered = {name: summary[name] for name in QUESTION.summary_names}
-    return Answer(ordered, table.schema, iter(table.to_batches()), total=len(chosen), next_cursor=next_cursor)
+    return QUESTION.of_table(summary, table, total=len(chosen), next_cursor=next_cursor)
 
 
 QUESTION = Question(
@@ -229,7 +228,7 @@ def _passing(results: _Results, parameters: ResultsParameters) -> dict[str, list
         if not wanted:
             passing[facet] = [True] * len(of_rows)
             continue
-        known = {_UNKNOWN if value is None else value for values in of_rows for value in values}
+        known = {UNKNOWN if value is None else value for values in of_rows for value in values}
         if facet == "flag":
             known.update(FLAGS)
         for value in wanted:
@@ -237,7 +236,7 @@ def _passing(results: _Results, parameters: ResultsParameters) -> dict[str, list
                 raise _unknown(facet, value, known)
         chosen = set(wanted)
         passing[facet] = [
-            any((_UNKNOWN if value is None else value) in chosen for value in values) for values in of_rows
+            any((UNKNOWN if value is None else value) in chosen for value in values) for values in of_rows
         ]
     return passing
 
@@ -298,15 +297,13 @@ def _sorted(rows: Sequence[Mapping[str, Any]], chosen: list[int], text: str) -> 
 def _page(view: ReleaseView, parameters: ResultsParameters, chosen: list[int]) -> tuple[list[int], str | None]:
     """Return the rows of the page, and the cursor of the next one; raises BadParameter."""
     filters = parameters.model_dump(exclude={"format", "fields", "limit", "cursor", "release"})
-    digest = digest_of("results", sorted(filters.items()))
+    digest = digest_of("results", view.number, sorted(filters.items()))
     start = 0
     if parameters.cursor is not None:
-        cursor = Cursor.read(parameters.cursor)
-        if (cursor.release, cursor.question) != (view.number, digest):
-            raise BadParameter("cursor", "this cursor is from another list, filter or order: follow its link unchanged")
-        if len(cursor.values) != 1 or type(cursor.values[0]) is not int or cursor.values[0] < 0:
-            raise BadParameter("cursor", "this cursor was altered: take it unchanged from the previous answer")
-        start = cursor.values[0]
+        values = Cursor.read(parameters.cursor).values_of(digest)
+        if len(values) != 1 or type(values[0]) is not int or values[0] < 0:
+            raise altered_cursor()
+        start = values[0]
     end = len(chosen) if parameters.limit is None else start + parameters.limit
     following = Cursor(view.number, digest, (end,)).text() if end < len(chosen) else None
     return chosen[start:end], following

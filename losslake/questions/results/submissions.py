@@ -25,6 +25,7 @@ _FLAGGED = {
 }
 FLAGS = (*_FLAGGED, "sooner_than_references", "impossible_time", "copy", "fewer_runs", "more_runs", "not_reached")
 _MOST_NAMED = 3
+_CLOCK = "the time of run_start or of run_stop, or it falls"
 
 
 @dataclass(frozen=True)
@@ -153,8 +154,7 @@ def _time(key: SubmissionKey, runs: Sequence[Run], rules: SubmissionRules | None
         return None, f"the number of runs that {key.benchmark} requires isn't known"
     if len(runs) != rules.runs:
         return None, _other_number(runs, rules)
-    counted = _counted(runs, rules)
-    n_without = 0 if rules.first_converged else len(runs) - len(counted)
+    counted, n_without = _counted(runs, rules)
     if n_without > rules.not_reached or len(counted) < (rules.first_converged or 0):
         allowed = f"at most {rules.not_reached} may"
         missed = sum(not run.is_reached for run in runs)
@@ -163,7 +163,7 @@ def _time(key: SubmissionKey, runs: Sequence[Run], rules: SubmissionRules | None
     if len(times) < len(counted):
         n = len(counted) - len(times)
         lack = "1 run lacks" if n == 1 else f"{n} runs lack"
-        return None, f"{lack} the time of run_start or of run_stop, or it falls"
+        return None, f"{lack} {_CLOCK}"
     return exact_olympic_mean(times, n_without, rules.trimmed), None
 
 
@@ -180,9 +180,10 @@ def _scored(key: SubmissionKey, seconds: Fraction | None, checked: Check) -> flo
     return None if seconds is None or factor is None else float(seconds * Fraction(factor))
 
 
-def _counted(runs: Sequence[Run], rules: SubmissionRules) -> list[Run]:
-    """Return the runs that reached the target, of which only the first may count."""
-    return [run for run in runs if run.is_reached][: rules.first_converged]
+def _counted(runs: Sequence[Run], rules: SubmissionRules) -> tuple[list[Run], int]:
+    """Return the runs that reached the target, of which only the first may count, and how many count as slower."""
+    counted = [run for run in runs if run.is_reached][: rules.first_converged]
+    return counted, 0 if rules.first_converged else len(runs) - len(counted)
 
 
 def _other_number(runs: Sequence[Run], rules: SubmissionRules) -> str:
@@ -195,11 +196,10 @@ def _examples(runs: Sequence[Run], rules: SubmissionRules | None) -> Fraction | 
     """Return the olympic mean of the examples to the target; None where runs lack them or are of another number."""
     if rules is None or len(runs) != rules.runs:
         return None
-    counted = _counted(runs, rules)
+    counted, n_without = _counted(runs, rules)
     examples = [Decimal(run.examples) for run in counted if run.examples is not None]
     if len(examples) < len(counted):
         return None
-    n_without = 0 if rules.first_converged else len(runs) - len(counted)
     return exact_olympic_mean(examples, n_without, rules.trimmed)
 
 
@@ -234,13 +234,11 @@ def _flags(
         yield "sooner_than_references", checked.in_words
     n = sum(run.is_reached and run.seconds is None for run in runs)
     if n:
-        yield "impossible_time", f"{n} of {len(runs)} runs lack the time of run_start or of run_stop, or it falls"
+        yield "impossible_time", f"{n} of {len(runs)} runs lack {_CLOCK}"
     n = sum(run.is_copy for run in runs)
     if n:
-        named = ", ".join(also_in[:_MOST_NAMED]) + (
-            f" and {len(also_in) - _MOST_NAMED} more" if len(also_in) > _MOST_NAMED else ""
-        )
-        yield "copy", f"{n} of {len(runs)} runs were submitted before: {named}"
+        more = f" and {len(also_in) - _MOST_NAMED} more" if len(also_in) > _MOST_NAMED else ""
+        yield "copy", f"{n} of {len(runs)} runs were submitted before: {', '.join(also_in[:_MOST_NAMED])}{more}"
     if rules is None or key.scaling == "weak":
         return
     if len(runs) != rules.runs:

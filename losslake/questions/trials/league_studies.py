@@ -53,12 +53,12 @@ class League:
 def leagues() -> Mapping[str, League]:
     """Return all competitions by their collection, the newest rules last."""
     declared = read_toml("losslake.questions", "leagues.toml")
-    without = dict.fromkeys(declared["workloads"], "")
-    return {
-        each["collection"]: League(workloads=declared["workloads"] if has_variants else without, **each)
-        for each in declared["leagues"]
-        for has_variants in [each.pop("has_variants")]
-    }
+    found = {}
+    for each in declared["leagues"]:
+        about = {name: value for name, value in each.items() if name != "has_variants"}
+        workloads = declared["workloads"] if each["has_variants"] else dict.fromkeys(declared["workloads"], "")
+        found[each["collection"]] = League(workloads=workloads, **about)
+    return found
 
 
 def submission_name(submission: str, collection: str) -> str:

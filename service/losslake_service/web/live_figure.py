@@ -51,11 +51,6 @@ class LiveFigure:
     url: str
     address: str
 
-    @property
-    def state(self) -> dict[str, object]:
-        """The parameters of links to pages with this figure."""
-        return {**self.request.of_goal, "workload": str(self.request.workload), "where": None}
-
 
 def live_figure(page: PageRequest, parameters: Any) -> LiveFigure | None:
     """Return the figure of a workload; None by default in a release without a workload to show.
@@ -81,7 +76,7 @@ def live_figure(page: PageRequest, parameters: Any) -> LiveFigure | None:
         url=request.page_url(workload),
         address="",
     )
-    return replace(figure, address=page.url(FRAMED, **figure.state))
+    return replace(figure, address=page.url(FRAMED, **figure.request.of_figure))
 
 
 @once_per_release

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from losslake.library.lake import Lake
 from losslake.library.result import Result
 from losslake.questions.questions import QUESTIONS
 from losslake_schema.errors import LossLakeError
-from tests.made_up_league import league_with_records
+from tests.made_up_league import league_lake
 from tests.service.running import served
 
 pytestmark = pytest.mark.slow
@@ -65,8 +64,8 @@ def test_a_folder_and_its_service_give_the_same_table(folder: Lake, service: Lak
     assert (len(local) > 0) == (name not in WITHOUT_ROWS)
 
 
-def test_answers_about_competitions_are_the_same(tmp_path: Path) -> None:
-    lake = league_with_records(tmp_path).folder
+def test_answers_about_competitions_are_the_same(tmp_path_factory: pytest.TempPathFactory) -> None:
+    lake = league_lake(tmp_path_factory).folder
     with served(lake, lake=str(lake), sql_enabled=False) as running:
         folder, service = losslake.open(lake), losslake.open(running.url)
         for name in OF_COMPETITIONS:

@@ -13,14 +13,14 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.league_studies import leagues
 from tests.league_oracle import differences
 from tests.losslake.questions.views import view_of
-from tests.made_up_league import made_up_league
+from tests.made_up_league import league_lake
 
 EXTERNAL, SELF = "algoperf/v05/external_tuning", "algoperf/v06/self_tuning"
 
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    return made_up_league(tmp_path_factory.mktemp("league"))
+    return league_lake(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,9 @@ def test_what_the_studies_lack_is_said(view: ReleaseView) -> None:
 
 def test_default_is_the_first_competition_and_others_are_refused(view: ReleaseView) -> None:
     assert asked(view, "") == asked(view)
-    with pytest.raises(BadParameter, match=f"^release 1 has no competition algoperf: give {EXTERNAL} or {SELF}$"):
+    with pytest.raises(
+        BadParameter, match=f"^release {view.number} has no competition algoperf: give {EXTERNAL} or {SELF}$"
+    ):
         asked(view, "algoperf")
 
 

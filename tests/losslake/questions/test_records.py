@@ -13,10 +13,9 @@ from scipy.stats import ttest_1samp
 from losslake.lake.lake import Lake
 from losslake.questions import records
 from losslake.questions.release.view import ReleaseView
-from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
-from tests.conformance.corpora import sample
 from tests.losslake.questions.views import view_of
+from tests.made_up_league import league_lake
 from tests.repository.checkout import ROOT
 
 FOLDER = ROOT / "published" / "modded-nanogpt"
@@ -25,8 +24,7 @@ Curve = dict[int, tuple[float, float | None]]
 
 @pytest.fixture(scope="module")
 def view(tmp_path_factory: pytest.TempPathFactory) -> ReleaseView:
-    lake = Lake.create(tmp_path_factory.mktemp("records") / "lake")
-    ingest(lake, [sample("modded_nanogpt") / "modded_steps"], Request(mapping=FOLDER / "losslake.toml"))
+    lake = league_lake(tmp_path_factory)
     return ReleaseView.open(lake, lake.release(None))
 
 

@@ -22,7 +22,7 @@ from losslake.lake.lake import Lake
 from tests.applications import without_sql
 from tests.losslake.figures.drawing import SVG, colours_of, marks, sizes_of_type, texts, width_of
 from tests.made_up_lake import ERROR
-from tests.made_up_league import league_with_records
+from tests.made_up_league import league_lake
 
 WORKLOAD = "shelf/mnist/cnn/sgd"
 SELECTION = {"workload": WORKLOAD, "metric": ERROR}
@@ -73,8 +73,7 @@ def is_what_it_says(ending: str, body: bytes) -> bool:
 
 @pytest.fixture(scope="module")
 def of_competitions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    lake = league_with_records(tmp_path_factory.mktemp("competitions"))
-    with TestClient(without_sql(lake), raise_server_exceptions=False) as client:
+    with TestClient(without_sql(league_lake(tmp_path_factory)), raise_server_exceptions=False) as client:
         yield client
 
 

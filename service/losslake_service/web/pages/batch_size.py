@@ -101,7 +101,7 @@ EMBEDDED = PageKind(FRAMED, LiveFigureParameters, embedded_figure)
 
 def _state(figure: LiveFigure | None) -> dict[str, object]:
     """Return the parameters of links to the same figure."""
-    return {} if figure is None else figure.state
+    return {} if figure is None else figure.request.of_figure
 
 
 def _shown(name: str) -> str:

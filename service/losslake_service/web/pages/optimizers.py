@@ -16,6 +16,7 @@ from losslake.questions.trials.league_studies import submission_name
 from losslake_schema.names import Workload
 from losslake_service.web.page import Content, Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.starting_example import first_chart
+from losslake_service.web.templates import first_few
 
 PATH = "/optimizers"
 _BASELINE = "baseline"
@@ -107,10 +108,9 @@ def leader_in_words(facts: Facts, names: Mapping[str, str]) -> str:
         return f"{text}. It is clearly before all others."
     if len(unclear) == len(of_leader):
         return f"{text}. It isn't clearly before any other."
-    listed = [*unclear[:_MOST_NAMED], *([f"{len(unclear) - _MOST_NAMED} more"] if len(unclear) > _MOST_NAMED else [])]
     n_clear = len(of_leader) - len(unclear)
     clear = f"It is clearly before {n_clear} of {len(of_leader)} others"
-    return f"{text}. {clear}; its lead over {joined(listed)} isn't clear."
+    return f"{text}. {clear}; its lead over {first_few(unclear, _MOST_NAMED)} isn't clear."
 
 
 def _interval(row: Facts) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +13,7 @@ from pydantic import Field
 from losslake.questions.declaration.parameters import Natural
 from losslake.questions.lists.listings import WORKLOAD_KEYS
 from losslake.questions.lists.lists import MOST_LETTERS
-from losslake.questions.release.known_names import heading_of, name_of_part
+from losslake.questions.release.known_names import heading_of, name_of_part, told_apart
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.names import Workload
 from losslake_service.web.goals import PageGoal, goals_of, steps_by_size
@@ -105,7 +104,7 @@ def workloads_page(request: PageRequest) -> Page:
             "choices": table.choices,
             "others": _others(request) if pages.number == 1 else (),
             "rows": [
-                (row, table.title(row), found[row.workload].entry, table.fewest_steps(request.view, row))
+                (row, table.titles[row.workload], found[row.workload].entry, table.fewest_steps(request.view, row))
                 for row in on_page
             ],
             "chosen": chosen,
@@ -137,7 +136,7 @@ class WorkloadTable:
     def __init__(self, view: ReleaseView) -> None:
         rows = (_listed(view, row) for row in view.table("list_workloads", {}).to_pylist())
         self.rows = sorted((row for row in rows if row.workload in view.listed), key=lambda row: row.workload)
-        self._titles = Counter(row.title for row in self.rows)
+        self.titles = told_apart({row.workload: heading_of(row.workload) for row in self.rows})
         self._words = view.words
         self._fewest: dict[Workload, tuple[int, int] | None] = {}
 
@@ -145,10 +144,6 @@ class WorkloadTable:
     def choices(self) -> Mapping[str, Sequence[tuple[str, str]]]:
         """The existing collections, datasets, models and optimizers, each with what people call it."""
         return {key: _choices(key, {getattr(row.workload, key) for row in self.rows}) for key in WORKLOAD_KEYS}
-
-    def title(self, row: WorkloadListed) -> str:
-        """Return the workload in words, with its stored name if another one is called the same."""
-        return row.title if self._titles[row.title] == 1 else f"{row.title} ({row.workload})"
 
     def matches(self, words: Sequence[str], names: Names) -> list[WorkloadListed]:
         """Return the workloads that contain every word and pass the filters."""
@@ -181,9 +176,7 @@ _table = once_per_release(WorkloadTable)
 
 def _choices(kind: str, names: Collection[str]) -> Sequence[tuple[str, str]]:
     """Return stored names with what people call them, sorted by that; of namesakes, it has the stored name, too."""
-    shown = {name: name_of_part(kind, name) for name in names}
-    namesakes = Counter(shown.values())
-    texts = {name: f"{text} ({name})" if namesakes[text] > 1 else text for name, text in shown.items()}
+    texts = told_apart({name: name_of_part(kind, name) for name in names})
     return sorted(texts.items(), key=lambda pair: (pair[1].casefold(), pair[0]))
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from losslake.questions.release.known_names import display_name
+from losslake.questions.release.known_names import display_name, told_apart
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.results import results
 from losslake.questions.results.rules import round_key
@@ -27,7 +26,6 @@ _TITLES = {
 }
 # Facets with so few values share a line; those with so many are folded until one is chosen.
 _FEW, _MANY = 10, 30
-_UNKNOWN = "unknown"
 Counts = Mapping[str, Mapping[str, int]]
 
 
@@ -57,13 +55,9 @@ class Facet:
     @property
     def size(self) -> Literal["short", "medium", "long"]:
         """The place that it takes."""
-        return (
-            "short"
-            if len(self.values) < _FEW and self.name != "flag"
-            else "medium"
-            if len(self.values) < _MANY
-            else "long"
-        )
+        if len(self.values) >= _MANY:
+            return "long"
+        return "short" if len(self.values) < _FEW and self.name != "flag" else "medium"
 
 
 @cache
@@ -81,7 +75,7 @@ def counts_of(facts: Mapping[str, Any]) -> Counts:
     """Return the counts of an answer by facet and value, as parameters take them."""
     counts: dict[str, dict[str, int]] = {}
     for each in facts["facets"]:
-        counts.setdefault(each["facet"], {})[each["value"] or _UNKNOWN] = each["n"]
+        counts.setdefault(each["facet"], {})[each["value"] or results.UNKNOWN] = each["n"]
     return counts
 
 
@@ -105,9 +99,7 @@ def everything(view: ReleaseView) -> Everything:
     pairs = answer.table().select(["benchmark", "workload"]).to_pydict()
     workloads = dict(zip(pairs["benchmark"], map(Workload.parse, pairs["workload"]), strict=True))
     names = {benchmark: display_name("model", workload) for benchmark, workload in workloads.items()}
-    namesakes = Counter(names.values())
-    models = {each: f"{name} ({each})" if namesakes[name] > 1 else name for each, name in names.items()}
-    return Everything(counts_of(answer.facts), models)
+    return Everything(counts_of(answer.facts), told_apart(names))
 
 
 def _facets(view: ReleaseView, answer: Counts, chosen: Mapping[str, Sequence[str]]) -> Iterator[Facet]:

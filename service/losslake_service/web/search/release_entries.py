@@ -155,8 +155,5 @@ def _citation(view: ReleaseView) -> Entry:
 
 
 def _facts(view: ReleaseView) -> Iterator[tuple[Workload, str, str, int]]:
-    """Yield the facts of trials: the workload, the fact, its text, and the number of trials."""
-    for *keys, fact, text, n_trials in zip(*view.table("searched_facts", {}).to_pydict().values(), strict=True):
-        workload = Workload(*keys)
-        if workload in view.listed:
-            yield workload, fact, text, n_trials
+    """Yield the facts of trials of listed workloads."""
+    return (each for each in view.searched_facts() if each[0] in view.listed)

@@ -128,6 +128,11 @@ class WorkloadRequest:
         """The parameters of an answer about the target."""
         return {**self.of_metric, "target": self.goal.target}
 
+    @property
+    def of_figure(self) -> dict[str, Any]:
+        """The parameters of the page that other sites frame: of the live figure at the target."""
+        return {**self.of_goal, "workload": str(self.workload), "where": None}
+
     def page_url(self, what: Workload | Study | Trial, **changed: object) -> str:
         """Return the address of a page about this goal. changed: parameters to replace."""
         state = {**self.goal.parameters, "direction": self.direction, "where": [*self.where], **self.measured}
@@ -216,8 +221,7 @@ def scaling_chart(request: WorkloadRequest) -> Chart:
 
 def frame_path(request: WorkloadRequest) -> str:
     """Return the path of the page that other sites frame: the chart of a workload with its controls."""
-    query = {**request.of_goal, "workload": str(request.workload), "where": None}
-    return with_query(FRAMED, {**query, "release": request.page.view.number}.items())
+    return with_query(FRAMED, {**request.of_figure, "release": request.page.view.number}.items())
 
 
 def scaling_title(request: WorkloadRequest) -> str:

@@ -12,14 +12,14 @@ from fastapi.testclient import TestClient
 
 from losslake_service.web.pages.optimizers import PATH, leader_in_words, verdict_in_words
 from tests.applications import without_sql
-from tests.made_up_league import league_with_records
+from tests.made_up_league import league_lake
 
 EXTERNAL, SELF = "algoperf/v05/external_tuning", "algoperf/v06/self_tuning"
 
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    with TestClient(without_sql(league_with_records(tmp_path_factory.mktemp("optimizers")))) as client:
+    with TestClient(without_sql(league_lake(tmp_path_factory))) as client:
         yield client
 
 

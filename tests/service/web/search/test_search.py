@@ -1,4 +1,4 @@
-"""What people search for is among the first three of the list, and nothing that they type breaks it."""
+"""The search: expected pages are among its first three results, and no input raises an error."""
 
 from __future__ import annotations
 
