@@ -100,3 +100,18 @@ def test_page_fits_a_phone_in_the_dark(results: Site) -> None:
         assert page.evaluate(_OVERHANG) == 0
         assert violations(page, "layout") == []
         assert visit.faults == []
+
+
+@pytest.mark.parametrize("path", ["/results", "/workloads"])
+def test_a_list_that_cannot_be_loaded_says_so(results: Site, path: str) -> None:
+    with results.visiting() as visit:
+        page = visit.open(path)
+        page.route(f"**{path}?*", lambda route: route.fulfill(status=502, body="<html>Bad gateway</html>"))
+        page.locator("form [name=q]").last.fill("dell")
+        said = "The list couldn't be loaded. The service answered 502: try again later."
+        expect(page.locator("#count")).to_have_text(said)
+        page.unroute(f"**{path}?*")
+        page.locator("form [name=q]").last.fill("google")
+        page.wait_for_url(f"**{path}?q=google")
+        expect(page.locator("#count")).not_to_have_text(said)
+        visit.faults.clear()

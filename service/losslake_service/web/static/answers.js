@@ -1,4 +1,4 @@
-// The answers of the service to questions, as JSON.
+// The answers of the service: to questions, as JSON, and its pages.
 
 /** Asks a question; a parameter may be a list. Throws an error of one line, for readers. */
 export async function answerOf(question, parameters) {
@@ -24,5 +24,16 @@ export async function jsonOf(response) {
   if (response.ok) return response.json();
   // What stands before the service, such as a proxy, answers in HTML.
   const { detail } = await response.json().catch(() => ({}));
-  throw new Error(detail ?? `The service answered ${response.status}: try again later.`);
+  throw new Error(detail ?? failureOf(response));
+}
+
+/** Returns the document of the page at an address; throws an error of one line, for readers. */
+export async function pageAt(address, signal) {
+  const response = await fetch(address, { signal, headers: { accept: "text/html" } });
+  if (!response.ok) throw new Error(failureOf(response));
+  return new DOMParser().parseFromString(await response.text(), "text/html");
+}
+
+function failureOf({ status }) {
+  return `The service answered ${status}: try again later.`;
 }

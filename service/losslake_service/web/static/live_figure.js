@@ -1,5 +1,6 @@
 // The live figure of the regimes: another workload or another target, without leaving the page.
 
+import { pageAt } from "./answers.js";
 import { liven } from "./chart.js";
 import { offerCopies } from "./copies.js";
 import { renewChart } from "./renewal.js";
@@ -118,9 +119,7 @@ function changed(href, state) {
 }
 
 async function sectionAt(address, signal) {
-  const response = await fetch(address, { signal, headers: { accept: "text/html" } });
-  if (!response.ok) throw new Error(`The service answered with status ${response.status}.`);
-  return new DOMParser().parseFromString(await response.text(), "text/html").getElementById("live-figure");
+  return (await pageAt(address, signal)).getElementById("live-figure");
 }
 
 const section = document.getElementById("live-figure");

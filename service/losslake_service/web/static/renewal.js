@@ -1,6 +1,6 @@
 // Replaces the contents of the page by those of the same page in another state, without a reload.
 
-import { draw } from "./chart.js";
+import { pageAt } from "./answers.js";
 import { offerCopies } from "./copies.js";
 
 /**
@@ -9,9 +9,7 @@ import { offerCopies } from "./copies.js";
  * @param {AbortSignal} signal
  */
 export async function renew(address, signal) {
-  const response = await fetch(address, { signal, headers: { accept: "text/html" } });
-  if (!response.ok) throw new Error(`The page answered with status ${response.status}.`);
-  const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
+  const fresh = await pageAt(address, signal);
   document.title = fresh.title;
   for (const old of document.querySelectorAll("[data-renewed]")) {
     const replacement = fresh.getElementById(old.id);
@@ -32,7 +30,8 @@ export function renewChart(old, fresh) {
   offerCopies(old.querySelector(".ways"));
   if (!isOther) return;
   old.dataset.live = fresh.dataset.live;
-  if (old.dataset.drawn) draw(old);
+  // The script of charts is there once one is drawn, and not on pages of lists.
+  if (old.dataset.drawn) import("./chart.js").then(({ draw }) => draw(old));
 }
 
 /** Returns true if two addresses are the same request, even if a number is written differently. */

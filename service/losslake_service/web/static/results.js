@@ -1,35 +1,14 @@
-// Applies the filters of results at once, without a reload; selected submissions stay selected.
+// Updates the results while filters change, and lets the links to curves add to the selected submissions.
 
 import { offerCopies } from "./copies.js";
-import { renew } from "./renewal.js";
+import { filterAtOnce } from "./filtered_list.js";
 
-const DELAY_MS = 180;
 const form = document.getElementById("results");
-let waiting;
-let request;
 
-/** Returns the address of the page for the values of the form, without those that are empty or a default. */
-function address() {
-  const query = new URLSearchParams();
-  for (const [name, value] of new FormData(form)) if (value && !(name === "sort" && value === "round")) query.append(name, value);
-  const text = query.toString();
-  return new URL(text ? `/results?${text}` : "/results", location.href);
-}
-
-async function follow() {
-  request?.abort();
-  request = new AbortController();
-  const url = address();
-  try {
-    await renew(url, request.signal);
-    offerCopies(document.getElementById("downloads"));
-    for (const chip of form.querySelectorAll(".chip")) chip.classList.toggle("none", chip.querySelector(".n")?.textContent === "0");
-    offerComparisons();
-    history.replaceState(null, "", url);
-  } catch (error) {
-    if (error.name === "AbortError") return;
-    document.getElementById("count").textContent = `The results couldn't be loaded. ${error.message}`;
-  }
+function showRenewed() {
+  offerCopies(document.getElementById("downloads"));
+  for (const chip of form.querySelectorAll(".chip")) chip.classList.toggle("none", chip.querySelector(".n")?.textContent === "0");
+  offerComparisons();
 }
 
 /** Lets the links to the curves of a row add it to those that are selected. */
@@ -46,24 +25,7 @@ function offerComparisons() {
   }
 }
 
-form?.addEventListener("input", ({ target }) => {
-  if (target.name === "submission") {
-    offerComparisons();
-    return;
-  }
-  clearTimeout(waiting);
-  waiting = setTimeout(follow, target.type === "search" ? DELAY_MS : 0);
-});
-
-if (form) offerComparisons();
-
-// Keep addresses short: the viewer needs only what is selected.
-form?.addEventListener("submit", ({ submitter }) => {
-  const isOpened = submitter?.hasAttribute("formaction");
-  form.addEventListener("formdata", ({ formData }) => {
-    for (const [name, value] of [...formData]) {
-      const isOmitted = isOpened ? !["submission", "release"].includes(name) : !value || (name === "sort" && value === "round");
-      if (isOmitted) formData.delete(name);
-    }
-  }, { once: true });
-});
+if (form) {
+  filterAtOnce(form, { ticked: "submission", defaults: { sort: "round" }, onTicked: offerComparisons, onRenewed: showRenewed });
+  offerComparisons();
+}
