@@ -136,7 +136,7 @@ class FlagsRow(_TrialKeys):
 
 
 class TrialResourcesRow(_TrialKeys):
-    """The hardware that a trial ran on, and the examples of its epochs, as its log says."""
+    """The hardware that a trial ran on, the examples of its epochs, and the size of its model, as its log says."""
 
     hardware: Annotated[str | None, shown("dgxh100_n8")]
     """The system, in the log's words."""
@@ -146,6 +146,14 @@ class TrialResourcesRow(_TrialKeys):
     """Number of accelerators that it ran on."""
     examples_per_epoch: Annotated[float | None, shown(1281167.0, "batch_unit of the study, mostly examples")]
     """The examples of an epoch."""
+    n_parameters: Annotated[float | None, shown(124439808.0, "parameters")]
+    """Parameters of the model, with its embeddings."""
+    n_parameters_non_embedding: Annotated[float | None, shown(85056000.0, "parameters")]
+    """Parameters of the model, without its embeddings."""
+    tokens_per_example: Annotated[float | None, shown(1024.0, "tokens")]
+    """The tokens in one of what batch_size counts; 1 where that is tokens."""
+    flops_per_token: Annotated[float | None, shown(860000000.0, "floating-point operations")]
+    """Operations of training for a token, forward and backward, as its log or mapping states them."""
 
 
 class _AmountRow(_GoalColumns, _StudyKeys):

@@ -1,5 +1,8 @@
--- One row per trial in a range of study_id, ordered by study and trial_id: the hardware it ran on, its accelerators and the examples of an epoch, as its log says.
-SELECT r.hardware, r.accelerator, r.accelerators, r.examples_per_epoch
+-- One row per trial in a range of study_id, ordered by study and trial_id: the hardware it ran on, its accelerators, the examples of an epoch,
+-- the parameters of its model, and the tokens and FLOPs, as its log or mapping says; null for unknown.
+SELECT
+    r.hardware, r.accelerator, r.accelerators, r.examples_per_epoch,
+    r.n_parameters, r.n_parameters_non_embedding, r.tokens_per_example, r.flops_per_token
 FROM trial_resources AS r
 JOIN base.studies AS s
     ON s.collection = r.collection AND s.dataset = r.dataset AND s.model = r.model AND s.optimizer = r.optimizer

@@ -17,7 +17,10 @@ from losslake_schema.reached import NEVER, Flags
 
 
 def resources_of(view: ReleaseView, facts: WorkloadFacts) -> pa.Table:
-    """Return by trial its hardware, accelerator, number of accelerators, and examples in an epoch; null for unknown."""
+    """Return by trial its hardware, accelerators, epochs, and the size and tokens of its model; null for unknown.
+
+    The columns are those of resources_of_trials.sql.
+    """
     if isinstance(facts, Pool):
         return pa.concat_tables([resources_of(view, member) for member in facts.members]).take(facts.rows_in_members)
     return view.table("resources_of_trials", facts.study_ids)
