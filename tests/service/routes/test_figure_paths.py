@@ -34,6 +34,7 @@ PARAMETERS: dict[str, Mapping[str, object]] = {
     "advice": GOAL | {"step_time": ["8=0.1", "64=0.3"]},
     "best": SELECTION,
     "frontier": SELECTION,
+    "loss-law": SELECTION,
     "target-sweep": SELECTION,
     "ratio": OF_TWO,
     "profile": OF_TWO,
