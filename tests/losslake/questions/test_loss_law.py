@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -227,6 +228,15 @@ def test_patterns_pool_workloads_with_units_of_their_own(tmp_path: Path) -> None
     assert {row["workload"] for row in answered} == {str(WORKLOAD), str(OTHER)}
     whole = ask(view(tmp_path / "one", rows))[1]
     assert summary["huber"] == pytest.approx(whole["huber"])
+
+
+def test_where_chooses_the_trials_of_a_pattern(tmp_path: Path) -> None:
+    of = view(tmp_path, runs(every=1), attributes=lambda _, trial_id: {"tuned": json.dumps(trial_id > 4)})
+    pattern = f"{WORKLOAD.collection}/*/*/{WORKLOAD.optimizer}"
+    rows, summary = ask(of, workload=[pattern], where=["tuned=true"])
+    assert {row["trial_id"] for row in rows} == set(range(5, 25))
+    assert summary["n_used"] == 20
+    assert summary["workloads"] == [str(WORKLOAD)]
 
 
 def test_many_evaluations_are_thinned_evenly(tmp_path: Path) -> None:
