@@ -28,9 +28,13 @@ class QuestionMethods:
         margin: float | None = None,
         result: Literal["best_trial", "best_setting"] | None = None,
         seeds: Literal["median", "mean"] | None = None,
-        measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
+        measure: Literal["steps", "examples", "epochs", "tokens", "flops", "seconds", "accelerator_seconds"]
+        | None = None,
         examples_per_epoch: int | None = None,
         accelerators: int | None = None,
+        tokens_per_example: float | None = None,
+        n_parameters: int | None = None,
+        flops_per_token: float | None = None,
         normalize_to: int | None = None,
         reference: str | Sequence[str] | None = None,
     ) -> Curve:
@@ -74,12 +78,21 @@ class QuestionMethods:
             seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
                 lower one in the middle), or the mean, which no setting has of which a trial never reaches the
                 target.
-            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
-                start of training, as logged with the evaluation; or accelerator_seconds (seconds times
-                accelerators). The best trial is the one with the least of it.
+            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; tokens (examples
+                times tokens_per_example); flops of training (tokens times flops_per_token, or 6 times the
+                parameters of the model, which warnings say); seconds since the start of training, as logged with
+                the evaluation; or accelerator_seconds (seconds times accelerators). The best trial is the one with
+                the least of it.
             examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
                 agree.
             accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.
+            tokens_per_example: For tokens and flops: the tokens in one of what batch sizes count, unless these are
+                tokens. Default: as the log or mapping of each trial says.
+            n_parameters: For flops: the parameters of the model; 6 times as many FLOPs are counted for a token.
+                Default: as the log or mapping of each trial says: flops_per_token, else 6 times
+                n_active_parameters, n_parameters or n_parameters_non_embedding, the first that it states.
+            flops_per_token: For flops: those of training on a token, forward and backward. It precedes
+                n_parameters.
             normalize_to: Batch size at which normalized_steps is 1 and perfect scaling starts; default: the
                 smallest with a result.
             reference: Workloads, or patterns that pool some, whose usual steps to a goal of their own come beside
@@ -88,9 +101,13 @@ class QuestionMethods:
     def curves(
         self,
         *,
-        measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
+        measure: Literal["steps", "examples", "epochs", "tokens", "flops", "seconds", "accelerator_seconds"]
+        | None = None,
         examples_per_epoch: int | None = None,
         accelerators: int | None = None,
+        tokens_per_example: float | None = None,
+        n_parameters: int | None = None,
+        flops_per_token: float | None = None,
         fields: str | None = None,
         trial: str | Sequence[str] | None = None,
         study: str | Sequence[str] | None = None,
@@ -106,12 +123,21 @@ class QuestionMethods:
         The measurements of some trials, or of all trials of some studies.
 
         Args:
-            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
-                start of training, as logged with the evaluation; or accelerator_seconds (seconds times
-                accelerators). The best trial is the one with the least of it.
+            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; tokens (examples
+                times tokens_per_example); flops of training (tokens times flops_per_token, or 6 times the
+                parameters of the model, which warnings say); seconds since the start of training, as logged with
+                the evaluation; or accelerator_seconds (seconds times accelerators). The best trial is the one with
+                the least of it.
             examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
                 agree.
             accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.
+            tokens_per_example: For tokens and flops: the tokens in one of what batch sizes count, unless these are
+                tokens. Default: as the log or mapping of each trial says.
+            n_parameters: For flops: the parameters of the model; 6 times as many FLOPs are counted for a token.
+                Default: as the log or mapping of each trial says: flops_per_token, else 6 times
+                n_active_parameters, n_parameters or n_parameters_non_embedding, the first that it states.
+            flops_per_token: For flops: those of training on a token, forward and backward. It precedes
+                n_parameters.
             fields: The columns to return, separated by commas; default: all.
             trial: Curve of this trial: collection/dataset/model/optimizer/batch_size/trial_id; may be repeated.
             study: Curves of all trials of this study: collection/dataset/model/optimizer/batch_size; may be
@@ -145,9 +171,13 @@ class QuestionMethods:
         crossing: Literal["first", "k_consecutive", "sustained", "mean"] | None = None,
         k: int | None = None,
         margin: float | None = None,
-        measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
+        measure: Literal["steps", "examples", "epochs", "tokens", "flops", "seconds", "accelerator_seconds"]
+        | None = None,
         examples_per_epoch: int | None = None,
         accelerators: int | None = None,
+        tokens_per_example: float | None = None,
+        n_parameters: int | None = None,
+        flops_per_token: float | None = None,
         batch_size: int | Sequence[int] | None = None,
     ) -> Result:
         """Return the answer of /v1/steps-to-target.
@@ -183,12 +213,21 @@ class QuestionMethods:
             k: For crossing=k_consecutive: hits in a row; default: 2. Values that are not numbers are left out.
             margin: For crossing=mean: above 0, the mean of n trials is a hit if it is better than the target by
                 margin / sqrt(n) or more, as in the third track of modded-nanogpt; default: 0, the comparator alone.
-            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
-                start of training, as logged with the evaluation; or accelerator_seconds (seconds times
-                accelerators). The best trial is the one with the least of it.
+            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; tokens (examples
+                times tokens_per_example); flops of training (tokens times flops_per_token, or 6 times the
+                parameters of the model, which warnings say); seconds since the start of training, as logged with
+                the evaluation; or accelerator_seconds (seconds times accelerators). The best trial is the one with
+                the least of it.
             examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
                 agree.
             accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.
+            tokens_per_example: For tokens and flops: the tokens in one of what batch sizes count, unless these are
+                tokens. Default: as the log or mapping of each trial says.
+            n_parameters: For flops: the parameters of the model; 6 times as many FLOPs are counted for a token.
+                Default: as the log or mapping of each trial says: flops_per_token, else 6 times
+                n_active_parameters, n_parameters or n_parameters_non_embedding, the first that it states.
+            flops_per_token: For flops: those of training on a token, forward and backward. It precedes
+                n_parameters.
             batch_size: Only trials of this batch size, which every workload must have; may be repeated. Default:
                 all.
         """
@@ -296,9 +335,13 @@ class QuestionMethods:
         comparator: Literal["strict", "inclusive"] | None = None,
         result: Literal["best_trial", "best_setting"] | None = None,
         seeds: Literal["median", "mean"] | None = None,
-        measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
+        measure: Literal["steps", "examples", "epochs", "tokens", "flops", "seconds", "accelerator_seconds"]
+        | None = None,
         examples_per_epoch: int | None = None,
         accelerators: int | None = None,
+        tokens_per_example: float | None = None,
+        n_parameters: int | None = None,
+        flops_per_token: float | None = None,
         target: float | Sequence[float] | None = None,
         target_min: float | None = None,
         target_max: float | None = None,
@@ -336,12 +379,21 @@ class QuestionMethods:
             seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
                 lower one in the middle), or the mean, which no setting has of which a trial never reaches the
                 target.
-            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
-                start of training, as logged with the evaluation; or accelerator_seconds (seconds times
-                accelerators). The best trial is the one with the least of it.
+            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; tokens (examples
+                times tokens_per_example); flops of training (tokens times flops_per_token, or 6 times the
+                parameters of the model, which warnings say); seconds since the start of training, as logged with
+                the evaluation; or accelerator_seconds (seconds times accelerators). The best trial is the one with
+                the least of it.
             examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
                 agree.
             accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.
+            tokens_per_example: For tokens and flops: the tokens in one of what batch sizes count, unless these are
+                tokens. Default: as the log or mapping of each trial says.
+            n_parameters: For flops: the parameters of the model; 6 times as many FLOPs are counted for a token.
+                Default: as the log or mapping of each trial says: flops_per_token, else 6 times
+                n_active_parameters, n_parameters or n_parameters_non_embedding, the first that it states.
+            flops_per_token: For flops: those of training on a token, forward and backward. It precedes
+                n_parameters.
             target: A target, in the metric's unit; may be repeated.
             target_min: The lowest target of a grid.
             target_max: The highest target of a grid.
@@ -500,9 +552,13 @@ class QuestionMethods:
         target: float | None = None,
         result: Literal["best_trial", "best_setting"] | None = None,
         seeds: Literal["median", "mean"] | None = None,
-        measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
+        measure: Literal["steps", "examples", "epochs", "tokens", "flops", "seconds", "accelerator_seconds"]
+        | None = None,
         examples_per_epoch: int | None = None,
         accelerators: int | None = None,
+        tokens_per_example: float | None = None,
+        n_parameters: int | None = None,
+        flops_per_token: float | None = None,
         baseline: str | None = None,
         budget: int | None = None,
     ) -> Result:
@@ -539,12 +595,21 @@ class QuestionMethods:
             seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
                 lower one in the middle), or the mean, which no setting has of which a trial never reaches the
                 target.
-            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
-                start of training, as logged with the evaluation; or accelerator_seconds (seconds times
-                accelerators). The best trial is the one with the least of it.
+            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; tokens (examples
+                times tokens_per_example); flops of training (tokens times flops_per_token, or 6 times the
+                parameters of the model, which warnings say); seconds since the start of training, as logged with
+                the evaluation; or accelerator_seconds (seconds times accelerators). The best trial is the one with
+                the least of it.
             examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
                 agree.
             accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.
+            tokens_per_example: For tokens and flops: the tokens in one of what batch sizes count, unless these are
+                tokens. Default: as the log or mapping of each trial says.
+            n_parameters: For flops: the parameters of the model; 6 times as many FLOPs are counted for a token.
+                Default: as the log or mapping of each trial says: flops_per_token, else 6 times
+                n_active_parameters, n_parameters or n_parameters_non_embedding, the first that it states.
+            flops_per_token: For flops: those of training on a token, forward and backward. It precedes
+                n_parameters.
             baseline: The workload that the others are compared with; default: the first.
             budget: Tuning budget: the best of this many trials. Default: as many as all workloads have at that
                 batch size.
@@ -720,9 +785,13 @@ class QuestionMethods:
         self,
         workload: str | Sequence[str],
         *,
-        measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
+        measure: Literal["steps", "examples", "epochs", "tokens", "flops", "seconds", "accelerator_seconds"]
+        | None = None,
         examples_per_epoch: int | None = None,
         accelerators: int | None = None,
+        tokens_per_example: float | None = None,
+        n_parameters: int | None = None,
+        flops_per_token: float | None = None,
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         fields: str | None = None,
@@ -737,15 +806,24 @@ class QuestionMethods:
     ) -> Result:
         """Return the answer of /v1/analysis/frontier.
 
-        The best value of every trial against steps, examples or time, with the Pareto front of all trials.
+        The best value of every trial against steps, examples, tokens, FLOPs or time, with the Pareto front.
 
         Args:
-            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
-                start of training, as logged with the evaluation; or accelerator_seconds (seconds times
-                accelerators). The best trial is the one with the least of it.
+            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; tokens (examples
+                times tokens_per_example); flops of training (tokens times flops_per_token, or 6 times the
+                parameters of the model, which warnings say); seconds since the start of training, as logged with
+                the evaluation; or accelerator_seconds (seconds times accelerators). The best trial is the one with
+                the least of it.
             examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
                 agree.
             accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.
+            tokens_per_example: For tokens and flops: the tokens in one of what batch sizes count, unless these are
+                tokens. Default: as the log or mapping of each trial says.
+            n_parameters: For flops: the parameters of the model; 6 times as many FLOPs are counted for a token.
+                Default: as the log or mapping of each trial says: flops_per_token, else 6 times
+                n_active_parameters, n_parameters or n_parameters_non_embedding, the first that it states.
+            flops_per_token: For flops: those of training on a token, forward and backward. It precedes
+                n_parameters.
             workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
                 repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first

@@ -182,7 +182,7 @@ def _answer(view: ReleaseView, parameters: CompareParameters) -> Answer:
         warnings=[
             *comparison_warnings(competition, curves, base, noun),
             *differ,
-            *(text for each in measured for text in each.measure.doubts(goal)),
+            *(text for each in measured for text in (*each.measure.doubts(goal), *each.measure.caveats())),
             *_unknown_settings(searches),
         ],
     )

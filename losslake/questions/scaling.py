@@ -164,7 +164,7 @@ def _answer(view: ReleaseView, parameters: ScalingParameters) -> Answer:
         parts.append(_rows(search, results, amounts, crossed, means, goal, parameters.normalize_to))
         left_out += measure.left_out(int(amounts.n_unknown.sum()))
         warnings += coarse_studies(search, results.row != NEVER, results.steps, results.previous_step)
-        warnings += measure.doubts(goal)
+        warnings += [*measure.doubts(goal), *measure.caveats()]
         if means is not None:
             warnings += means.ended(search.facts.workload, ~is_of_small_setting(search))
     reference = reference_points(view, parameters.reference)

@@ -150,6 +150,8 @@ class TrialResourcesRow(_TrialKeys):
     """Parameters of the model, with its embeddings."""
     n_parameters_non_embedding: Annotated[float | None, shown(85056000.0, "parameters")]
     """Parameters of the model, without its embeddings."""
+    n_active_parameters: Annotated[float | None, shown(3600000000.0, "parameters")]
+    """Parameters that a token passes, where these are fewer: those of a mixture of experts."""
     tokens_per_example: Annotated[float | None, shown(1024.0, "tokens")]
     """The tokens in one of what batch_size counts; 1 where that is tokens."""
     flops_per_token: Annotated[float | None, shown(860000000.0, "floating-point operations")]
