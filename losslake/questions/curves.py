@@ -100,7 +100,7 @@ class CurvesSummary(MeasureSummary, ReleaseSummary):
     thinned: Annotated[str | None, shown("to every 10th evaluation of a trial and metric")]
     """The rule by which evaluations were left out; null if none were."""
     warnings: Annotated[list[str], shown(["FLOPs are 6 x n_parameters a token"])]
-    """How FLOPs were counted that no log states; empty for other measures."""
+    """The rules by which FLOPs were counted that no log states; empty for other measures."""
 
 
 # One metric of one study: the study's workload and index, the metric, and the numbers of trials, None for all.

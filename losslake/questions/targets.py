@@ -84,7 +84,7 @@ class TargetsSummary(MeasureSummary, ResultSummary, ComparatorSummary):
     """The request, and warnings about the amounts."""
 
     warnings: Annotated[list[str], shown(["FLOPs are 6 x n_parameters a token"])]
-    """How FLOPs were counted that no log states; empty for other measures."""
+    """The rules by which FLOPs were counted that no log states; empty for other measures."""
 
 
 def _answer(view: ReleaseView, parameters: TargetsParameters) -> Answer:

@@ -1,4 +1,4 @@
-"""What steps of trials amount to: examples, epochs, tokens and FLOPs, by the facts of each trial."""
+"""The amounts that steps of trials come to: examples, epochs, tokens and FLOPs, by the facts of each trial."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class StepAmounts:
 
     @property
     def unknown(self) -> str:
-        """What isn't known of a trial without an amount, in words."""
+        """The facts of which a trial without an amount lacks one, in words."""
         return "tokens_per_example" if self.counting.measure == "tokens" else "tokens_per_example or size of the model"
 
 
