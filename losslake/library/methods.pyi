@@ -19,6 +19,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -54,6 +55,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -138,6 +142,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -170,6 +175,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -205,6 +213,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
     ) -> Result:
@@ -228,6 +237,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
         """
@@ -244,6 +256,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -270,6 +283,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -291,6 +307,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -325,6 +342,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -410,6 +430,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -439,6 +460,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -494,6 +518,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -526,6 +551,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -562,6 +590,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -592,6 +621,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -624,6 +656,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -651,6 +684,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -680,6 +716,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -705,6 +742,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -732,6 +772,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
     ) -> Result:
@@ -761,6 +802,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
         """
@@ -788,6 +832,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -813,6 +858,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -835,6 +883,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -862,6 +911,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -884,6 +936,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -911,6 +964,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -934,6 +990,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         result: Literal["best_trial", "best_setting"] | None = None,
         seeds: Literal["median", "mean"] | None = None,
         step_budget: int | Sequence[int] | None = None,
@@ -960,6 +1017,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
                 seeds take the least, as of repeated settings, where the best of more trials is better by chance.
                 Default: best_setting where at least half of the trials are of settings of three trials or more;
@@ -986,6 +1046,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -1021,6 +1082,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1068,6 +1132,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -1098,6 +1163,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1131,6 +1199,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -1156,6 +1225,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1176,6 +1248,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -1206,6 +1279,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1237,6 +1313,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -1265,6 +1342,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1294,6 +1374,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -1322,6 +1403,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
