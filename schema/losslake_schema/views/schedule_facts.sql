@@ -46,7 +46,7 @@ FROM (
             WHEN rule = 'dlrm' THEN parameters['lr_decay_start_steps']
             WHEN rule = 'gnmt' THEN parameters['opt_learning_rate_remain_steps']
             WHEN rule = 'rnnt' THEN warmup + parameters['opt_lamb_learning_rate_hold_epochs'] * steps_of_epoch
-        END, CASE WHEN parameters['logged_decay_start'] >= 0 THEN parameters['logged_decay_start'] END) AS steps_of_start,
+        END, CASE WHEN logged_decay_start >= 0 THEN logged_decay_start END) AS steps_of_start,
         coalesce(CASE
             WHEN parameters['schedule_end'] >= 1 THEN parameters['schedule_end']
             WHEN trainer IN (
@@ -61,11 +61,11 @@ FROM (
             WHEN rule = 'llm' THEN parameters['opt_learning_rate_warmup_steps']
                 + parameters['opt_learning_rate_decay_steps'] - coalesce(parameters['init_checkpoint_step'], 0)
             WHEN rule = 'resnet' AND decay_of_resnet < 10 * steps_of_epoch THEN decay_of_resnet * steps_of_epoch
-        END, CASE WHEN parameters['logged_schedule_end'] >= 1 THEN parameters['logged_schedule_end'] END) AS steps_of_end,
+        END, CASE WHEN logged_schedule_end >= 1 THEN logged_schedule_end END) AS steps_of_end,
         CASE
             WHEN coalesce(stated, '') <> '' OR parameters['decay_start'] >= 0 OR parameters['schedule_end'] >= 1 THEN 'stated'
             WHEN trainer IS NOT NULL OR rule IS NOT NULL THEN 'hyperparameters'
-            WHEN parameters['logged_decay_start'] >= 0 OR parameters['logged_schedule_end'] >= 1 THEN 'curve'
+            WHEN logged_decay_start >= 0 OR logged_schedule_end >= 1 THEN 'curve'
         END AS schedule_source
     FROM (
         SELECT
@@ -87,7 +87,7 @@ FROM (
                 WHEN rule = 'resnet' THEN coalesce(
                     parameters['lars_opt_learning_rate_warmup_epochs'], parameters['opt_learning_rate_warmup_epochs']
                 ) * steps_of_epoch
-            END, CASE WHEN parameters['logged_warmup_end'] >= 0 THEN parameters['logged_warmup_end'] END) AS warmup
+            END, CASE WHEN logged_warmup_end >= 0 THEN logged_warmup_end END) AS warmup
         FROM (
             SELECT
                 *,
@@ -95,6 +95,9 @@ FROM (
                 nullif(
                     replace(lower(trim(BOTH '"' FROM attributes['lr_scheduler_type'])), 'schedulertype.', ''), 'null'
                 ) AS trainer,
+                TRY_CAST(attributes['logged_warmup_end'] AS DOUBLE) AS logged_warmup_end,
+                TRY_CAST(attributes['logged_decay_start'] AS DOUBLE) AS logged_decay_start,
+                TRY_CAST(attributes['logged_schedule_end'] AS DOUBLE) AS logged_schedule_end,
                 CASE WHEN parameters['max_steps'] >= 1 THEN parameters['max_steps'] END AS end_of_trainer,
                 coalesce(
                     parameters['lars_opt_learning_rate_decay_steps'], parameters['sgd_opt_learning_rate_decay_steps'],

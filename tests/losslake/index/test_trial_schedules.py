@@ -22,8 +22,8 @@ COSINE = {"opt_learning_rate_decay_schedule": "cosine with linear warmup"}
 DECAYS = ("linear", "polynomial", "cosine", "cosine_with_restarts", "cosine_with_min_lr", "cosine_warmup_with_min_lr")
 TRAINER = (*DECAYS, "inverse_sqrt", "constant", "constant_with_warmup", "warmup_stable_decay", "reduce_lr_on_plateau")
 NUMBERS = (
-    "decay_start", "schedule_end", "warmup_end", "logged_decay_start", "logged_schedule_end", "logged_warmup_end",
-    "warmup_steps", "warmup_ratio", "max_steps", "learning_rate_decay_steps", "end_learning_rate_factor",
+    "decay_start", "schedule_end", "warmup_end", "warmup_steps", "warmup_ratio", "max_steps",
+    "learning_rate_decay_steps", "end_learning_rate_factor",
     "num_warmup_steps",
     "start_warmup_step", "opt_learning_rate_training_steps", "opt_lamb_learning_rate_decay_poly_power",
     "lr_decay_start_steps", "sgd_opt_learning_rate_decay_steps", "opt_learning_rate_warmup_steps",
@@ -33,11 +33,12 @@ NUMBERS = (
     "lars_opt_learning_rate_warmup_epochs", "scheduler_lr_warmup_steps", "opt_learning_rate_decay_factor",
     "opt_adagrad_learning_rate_decay",
 )  # fmt: skip
-TEXTS = {
+OTHERS: Mapping[str, tuple[Any, ...]] = {
     "schedule": ("wsd", ""),
     "lr_scheduler_type": (*TRAINER, "SchedulerType.COSINE"),
     "opt_learning_rate_decay_schedule": ("cosine with linear warmup", "constant", "other"),
     "scheduler_type": ("cosine_annealing", "multistep", "other"),
+    **dict.fromkeys(("logged_decay_start", "logged_schedule_end", "logged_warmup_end"), (0, 2, 7, 50)),
 }
 
 
@@ -125,7 +126,7 @@ def warmup_of_trainer(p: Facts) -> float | None:
     return 0 if p.get("warmup_steps") == 0 or p.get("warmup_ratio") == 0 else None
 
 
-def warmup_of(p: Facts, trainer: str | None, rule: str | None, epoch: float | None) -> float | None:
+def warmup_of(p: Facts, a: Facts, trainer: str | None, rule: str | None, epoch: float | None) -> float | None:
     n = p.get
     warmup: float | None = None
     if trainer:
@@ -143,11 +144,11 @@ def warmup_of(p: Facts, trainer: str | None, rule: str | None, epoch: float | No
         warmup = times(n("opt_learning_rate_warmup_epochs"), epoch)
     elif rule == "resnet":
         warmup = times(first(n("lars_opt_learning_rate_warmup_epochs"), n("opt_learning_rate_warmup_epochs")), epoch)
-    return first(least(n("warmup_end"), 0), warmup, least(n("logged_warmup_end"), 0))
+    return first(least(n("warmup_end"), 0), warmup, least(a.get("logged_warmup_end"), 0))
 
 
 def start_of(
-    p: Facts, trainer: str | None, rule: str | None, epoch: float | None, warmup: float | None
+    p: Facts, a: Facts, trainer: str | None, rule: str | None, epoch: float | None, warmup: float | None
 ) -> float | None:
     start: float | None = None
     if trainer in (*DECAYS, "inverse_sqrt") or rule in ("bert", "llm", "cosine_annealing", "resnet"):
@@ -160,10 +161,10 @@ def start_of(
         start = p.get("opt_learning_rate_remain_steps")
     elif rule == "rnnt":
         start = total(warmup, times(p.get("opt_lamb_learning_rate_hold_epochs"), epoch))
-    return first(least(p.get("decay_start"), 0), start, least(p.get("logged_decay_start"), 0))
+    return first(least(p.get("decay_start"), 0), start, least(a.get("logged_decay_start"), 0))
 
 
-def end_of(p: Facts, trainer: str | None, rule: str | None, epoch: float | None) -> float | None:
+def end_of(p: Facts, a: Facts, trainer: str | None, rule: str | None, epoch: float | None) -> float | None:
     n = p.get
     prefixes = ("lars_", "sgd_", "")
     decay = first(*(n(f"{prefix}opt_learning_rate_decay_steps") for prefix in prefixes))
@@ -184,7 +185,7 @@ def end_of(p: Facts, trainer: str | None, rule: str | None, epoch: float | None)
         end = total(*steps, -p.get("init_checkpoint_step", 0))
     elif rule == "resnet" and decay is not None and epoch is not None and decay < 10 * epoch:
         end = decay * epoch
-    return first(least(n("schedule_end"), 1), end, least(n("logged_schedule_end"), 1))
+    return first(least(n("schedule_end"), 1), end, least(a.get("logged_schedule_end"), 1))
 
 
 def kind_of(p: Facts, a: Facts, trainer: str | None, rule: str | None) -> str | None:
@@ -202,15 +203,15 @@ def source_of(p: Facts, a: Facts, trainer: str | None, rule: str | None) -> str 
         return "stated"
     if trainer or rule:
         return "hyperparameters"
-    is_logged = is_least(p.get("logged_decay_start"), 0) or is_least(p.get("logged_schedule_end"), 1)
+    is_logged = is_least(a.get("logged_decay_start"), 0) or is_least(p.get("logged_schedule_end"), 1)
     return "curve" if is_logged else None
 
 
 def expected(p: Facts, a: Facts, batch_size: int, last_step: int | None) -> tuple[Any, ...]:
     trainer, epoch = of_trainer(a), epoch_of(p, batch_size)
     rule = None if trainer else rule_of(p, a)
-    warmup = warmup_of(p, trainer, rule, epoch)
-    start, end = start_of(p, trainer, rule, epoch, warmup), end_of(p, trainer, rule, epoch)
+    warmup = warmup_of(p, a, trainer, rule, epoch)
+    start, end = start_of(p, a, trainer, rule, epoch, warmup), end_of(p, a, trainer, rule, epoch)
     if start is not None and end is not None and start > end:
         start = end = None
     shown_end = in_steps(end, 1)
@@ -226,7 +227,7 @@ def in_steps(value: float | None, least_steps: int) -> int | None:
 VALUES = st.sampled_from([0.0, 1.0, 2.0, 7.0, 0.25, 50.0, 120.0, 1e6, -1.0, -30.0, math.inf])
 # Most facts are missing, and those of one rule come together often enough.
 PARAMETERS = st.dictionaries(st.sampled_from(NUMBERS), VALUES, max_size=7)
-ATTRIBUTES = st.fixed_dictionaries({}, optional={name: st.sampled_from(values) for name, values in TEXTS.items()})
+ATTRIBUTES = st.fixed_dictionaries({}, optional={name: st.sampled_from(values) for name, values in OTHERS.items()})
 CASES = st.lists(
     st.tuples(PARAMETERS, ATTRIBUTES, st.sampled_from([0, 1, 8, 512]), st.none() | st.integers(0, 200)),
     min_size=1,
@@ -328,7 +329,7 @@ def test_schedules_are_those_of_the_rules_in_plain_python(cases: list[tuple[Fact
             ("linear", None, 0, 80, True, "hyperparameters"),
         ),
         ({"opt_learning_rate_decay_factor": 1}, {}, ("constant", None, None, None, None, "hyperparameters")),
-        ({"logged_decay_start": 40, "logged_schedule_end": 99}, {}, (None, None, 40, 99, True, "curve")),
+        ({}, {"logged_decay_start": 40, "logged_schedule_end": 99}, (None, None, 40, 99, True, "curve")),
         ({"decay_start": 90, "schedule_end": 60}, {}, (None, None, None, None, None, "stated")),
     ],
 )  # fmt: skip
