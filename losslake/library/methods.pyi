@@ -19,6 +19,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -58,6 +59,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -164,6 +168,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -200,6 +205,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -244,6 +252,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
     ) -> Result:
@@ -267,6 +276,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
         """
@@ -283,6 +295,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -309,6 +322,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -330,6 +346,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -368,6 +385,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -462,6 +482,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -491,6 +512,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -546,6 +570,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -582,6 +607,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -627,6 +655,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -657,6 +686,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -689,6 +721,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -716,6 +749,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -745,6 +781,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -770,6 +807,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -801,6 +841,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
     ) -> Result:
@@ -839,6 +880,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
         """
@@ -866,6 +910,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -891,6 +936,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -913,6 +961,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -940,6 +989,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -962,6 +1014,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -989,6 +1042,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1012,6 +1068,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         result: Literal["best_trial", "best_setting"] | None = None,
         seeds: Literal["median", "mean"] | None = None,
         step_budget: int | Sequence[int] | None = None,
@@ -1038,6 +1095,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
                 seeds take the least, as of repeated settings, where the best of more trials is better by chance.
                 Default: best_setting where at least half of the trials are of settings of three trials or more;
@@ -1064,6 +1124,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -1099,6 +1160,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1146,6 +1210,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -1176,6 +1241,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1209,6 +1277,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -1234,6 +1303,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1254,6 +1326,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -1284,6 +1357,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1315,6 +1391,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -1343,6 +1420,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1372,6 +1452,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -1400,6 +1481,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.

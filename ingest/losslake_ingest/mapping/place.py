@@ -17,6 +17,7 @@ from losslake_ingest.contracts.run_log import Damage, Fields, RunLog, Scalar
 from losslake_ingest.contracts.study import Curves, StudyFacts, TrialFacts, is_exact_float
 from losslake_ingest.mapping.evaluations import curve_of, on_common_steps
 from losslake_ingest.mapping.goals import BEST, REACHED, add_margins, goals_of, logged_goals
+from losslake_ingest.mapping.logged_schedule import logged_facts
 from losslake_ingest.mapping.mapping import LogMapping, fits, mapping_for
 from losslake_ingest.mapping.repeats import Measured
 from losslake_ingest.mapping.stated_facts import (
@@ -170,10 +171,11 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
     numbers = {name: float(value) for name, value in parameters.items() if is_exact_float(value)}
     words = {name: value for name, value in parameters.items() if name not in numbers}
     beside = {**log.attributes, **fill_known(mapping.attributes, fields)}
-    attributes = {**path_fields, **formula, **trial.computed_values, **margins, **words, **beside}
+    logged, differences = logged_facts(log, mapping, study.batch_size, {**fields, **planned}, numbers)
+    attributes = {**path_fields, **formula, **trial.computed_values, **margins, **words, **logged, **beside}
     unit = _fill(fields, "batch_unit", mapping.run.batch_unit or Template("examples"))
     goals, remarks_on_goals = logged_goals(log, mapping, trial, study.workload, fields)
-    remarks.update(remarks_on_goals)
+    remarks.update({**remarks_on_goals, **differences})
     joined = [
         Goal(study.workload, goal.metric, REACHED, goal.source, goal.comparator)
         for goal in mapping.joined
@@ -187,7 +189,7 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
         status=status,
         parameters=numbers,
         attributes={name: json.dumps(value) for name, value in attributes.items()},
-        labels=frozenset({*path_fields, *beside, "step"} - parameters.keys()),
+        labels=frozenset({*path_fields, *beside, *logged, "step"} - parameters.keys()),
         curve=curve,
         files=log.files,
         collection=collection_facts(mapping, study, fields),
