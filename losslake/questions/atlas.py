@@ -26,7 +26,7 @@ from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.left_out import counts_left_out, n_stopped_earlier
-from losslake.questions.trials.scaling_curve import scaling_curve, usable_curve
+from losslake.questions.trials.scaling_curve import EXACT_STEPS, scaling_curve, usable_curve
 from losslake.questions.trials.search import Search, open_searches
 from losslake.questions.trials.selection import ResultName
 from losslake_schema.quantities import plural
@@ -183,7 +183,7 @@ def _row(view: ReleaseView, search: Search, parameters: GoalParameters) -> dict[
     sizes, steps = curve.batch_sizes, curve.tuned_steps
     fit = fit_hyperbola(sizes, steps, curve.censored_at)
     identified = identifiability(sizes, steps, curve.censored_at, curve.previous_steps, n_trials=curve.n_trials)
-    why = [*identified.reasons]
+    why = [*identified.reasons, *([EXACT_STEPS] if facts.is_reference else [])]
     size = fit.critical_batch_size if fit is not None and identified.is_identifiable else None
     if fit is not None and size is not None:
         residuals = np.log(steps) - np.log(fit.steps(sizes))
