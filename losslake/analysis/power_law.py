@@ -74,8 +74,11 @@ def log_errors(lower: npt.ArrayLike, upper: npt.ArrayLike, n_sizes: npt.ArrayLik
     return errors
 
 
-def refused(x: npt.ArrayLike) -> str | None:
-    """Return in words why these points support no law, for all x > 0; None if they do."""
+def refused(x: npt.ArrayLike, least_spread: float = LEAST_SPREAD) -> str | None:
+    """Return in words why these points support no law, for all x > 0; None if they do.
+
+    least_spread: the least ratio of the largest x to the smallest.
+    """
     values = np.unique(np.asarray(x, np.float64))
     n_points = np.size(x)
     if n_points < FEWEST_POINTS:
@@ -83,13 +86,17 @@ def refused(x: npt.ArrayLike) -> str | None:
         return f"{counted} a number; a law needs {FEWEST_POINTS}"
     if len(values) < FEWEST_POINTS:
         return f"there are {len(values)} different values; a law needs {FEWEST_POINTS}"
-    if values[-1] < LEAST_SPREAD * values[0]:
-        return f"the largest is {values[-1] / values[0]:.2f} times the smallest; a law needs {LEAST_SPREAD:g} times"
+    if values[-1] < least_spread * values[0]:
+        return f"the largest is {values[-1] / values[0]:.2f} times the smallest; a law needs {least_spread:g} times"
     return None
 
 
 def fit_power_law(
-    x: npt.ArrayLike, y: npt.ArrayLike, errors: npt.ArrayLike | None = None, kind: LawKind = "weighted"
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    errors: npt.ArrayLike | None = None,
+    kind: LawKind = "weighted",
+    least_spread: float = LEAST_SPREAD,
 ) -> PowerLaw:
     """Fit a power law to k points; x, y > 0 and errors of log y >= 0, of shape (k,).
 
@@ -103,7 +110,7 @@ def fit_power_law(
     at, to = np.asarray(x, np.float64), np.asarray(y, np.float64)
     if at.shape != to.shape or at.ndim != 1 or not (np.isfinite(at) & np.isfinite(to) & (at > 0) & (to > 0)).all():
         raise ValueError("give as many x as y, each a finite number above 0")
-    if (reason := refused(at)) is not None:
+    if (reason := refused(at, least_spread)) is not None:
         raise ValueError(reason)
     log_x, log_y = np.log(at), np.log(to)
     if kind == "weighted":

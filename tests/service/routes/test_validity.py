@@ -38,6 +38,7 @@ QUESTIONS = {
     "analysis/advice": f"{GOAL}&step_time=8=0.1&step_time=16=0.15&price=2",
     "analysis/atlas": "",
     "analysis/compare": f"workload=shelf/mnist/cnn/sgd&{GOAL}",
+    "analysis/critical-batch-law": "workload=*/*/*/*&unit=batch_unit",
     "analysis/critical-batch-size": f"{GOAL}&fit=least-squares",
     "analysis/doublings": GOAL,
     "analysis/forecast": f"workload=*/mnist/cnn/sgd&metric={ERROR}&target=0.3&flagged=include"
