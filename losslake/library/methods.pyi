@@ -1080,6 +1080,25 @@ class QuestionMethods:
             allowance: Examples by which the least mean is lowered; MLPerf: 0, for llama31_405b 46080.
             pruned: Compare a submission only with points that remain after pruning, as MLPerf does by default.
         """
+    def recommend(
+        self,
+        parameters: float,
+        tokens: float,
+        *,
+        loss: float | None = None,
+        workload: str | Sequence[str] | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/recommend.
+
+        Batch sizes and learning rates by published laws for a model size and number of tokens, with their ranges.
+
+        Args:
+            parameters: Parameters of the model, without embeddings.
+            tokens: Tokens of the training.
+            loss: The loss that it is to reach, for laws in the loss; default: none, and those laws have no value.
+            workload: Stored workloads, or patterns, that laws are compared with; may be repeated. Default: all
+                whose trials state the parameters of their model and the tokens of an example.
+        """
     def records(
         self,
         *,

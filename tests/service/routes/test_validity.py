@@ -52,6 +52,7 @@ QUESTIONS = {
     "analysis/metaparameters": f"{GOAL}&within=0.2",
     "analysis/rcp": f"{GOAL}&submission=shelf/mnist/cnn/sgd",
     "analysis/regimes": GOAL,
+    "analysis/recommend": "parameters=1e9&tokens=2e10&loss=3",
     "analysis/survival": GOAL,
     "analysis/target-sweep": f"workload={DEEP}&workload=shelf/mnist/cnn/sgd&metric={ERROR}",
     "analysis/time-cost": GOAL,
