@@ -91,9 +91,9 @@ class CriticalBatchLawRow(Row):
     critical_batch_size: Annotated[float | None, shown(1121587.0, "what unit says")]
     """The critical batch size by the definition, in the unit; null if the data can't support one."""
     lower: Annotated[float | None, shown(1001383.0, "what unit says")]
-    """Lower end of its 90% interval; a one-sided 95% bound if critical_batch_size is null; null for no bound."""
+    """Lower end of its interval, as of critical-batch-size; a bound if critical_batch_size is null; null for none."""
     upper: Annotated[float | None, shown(1258126.0, "what unit says")]
-    """Upper end of its 90% interval; a one-sided 95% bound if critical_batch_size is null; null for no bound."""
+    """Upper end of its interval, as of critical-batch-size; a bound if critical_batch_size is null; null for none."""
     n_batch_sizes: Annotated[int, shown(9, "batch sizes")]
     """Batch sizes that reached the target and aren't dominated, to which the curve was fitted."""
     ratio_parameters: Annotated[float | None, shown(1.01, "none: a ratio")]
@@ -125,7 +125,7 @@ class FittedLaw(Summary):
     correlation: Annotated[float | None, shown(-0.99, "none: a correlation")]
     """Correlation of the errors of the logarithm of the coefficient and of the exponent."""
     refused: Annotated[str | None, shown(None)]
-    """Why there is no law; null if there is one."""
+    """Reason for no law; null if there is one."""
 
 
 class PublishedLaw(Summary):
@@ -149,7 +149,7 @@ class PublishedLaw(Summary):
     ratios: Annotated[list[float | None], shown([1.0, 0.97, 1.03], "none: a ratio")]
     """critical_batch_size over the law, by row; null where they can't be compared."""
     not_compared: Annotated[str | None, shown(None)]
-    """Why it isn't compared with any point; null if it is."""
+    """Reason for comparing it with no point; null if there is none."""
 
 
 class CriticalBatchLawSummary(ReleaseSummary, Finding):
@@ -164,9 +164,9 @@ class CriticalBatchLawSummary(ReleaseSummary, Finding):
     unit: Annotated[Unit, shown("tokens")]
     """The unit of batch sizes."""
     law: Annotated[LawKind, shown("weighted")]
-    """How laws are fitted."""
+    """The kind of fit of laws."""
     fit: Annotated[Kind, shown("robust")]
-    """How the point of each workload is fitted."""
+    """The kind of fit of each point."""
     overhead: Annotated[float, shown(0.2, "none: a ratio")]
     """The overhead of zhang2024."""
     optimal_batch_size: Annotated[float, shown(256, "batch_unit of the study")]

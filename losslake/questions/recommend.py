@@ -1,4 +1,4 @@
-"""What published laws say of the batch size and learning rate for a model size and number of tokens."""
+"""Published laws of the batch size and learning rate for a model size and number of tokens."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class RecommendRow(Row):
     source: Annotated[str, shown("Li et al. 2025, arXiv:2503.04715 (Step Law)")]
     """The publication."""
     note: Annotated[str, shown("at about 20 tokens per parameter")]
-    """What else the value depends on, or why there is none; empty for nothing."""
+    """Conditions of the value, or the reason for none; may be empty."""
 
 
 class LawRange(Summary):

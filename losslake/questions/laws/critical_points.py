@@ -47,7 +47,7 @@ class CriticalPoint:
 
     @property
     def batch_unit(self) -> str:
-        """What its batch sizes count."""
+        """The unit that its batch sizes count."""
         return self.view.batch_units(self.search.facts)[0]
 
     def known_size(self) -> tuple[str, float] | None:

@@ -33,7 +33,7 @@ _LEAST_SPREAD = {"parameters": 2.0, "tokens": 2.0, "loss": 1.1}
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a critical batch size is: its definition, and the unit of it.
+    """The meaning of a critical batch size: its definition, and its unit.
 
     overhead, optimal_batch_size: of zhang2024, the latter in the batch_unit of each workload.
     """
@@ -85,7 +85,7 @@ class LawPoint:
 
     @cached_property
     def values(self) -> dict[str, float]:
-        """What laws are in, as far as it is known: parameters, the fewest tokens to the target, and its loss."""
+        """The variables of laws, as far as they are known: parameters, fewest tokens to the target, and its loss."""
         size = self.point.known_size()
         known = {"parameters": size and size[1], "tokens": self.point.fewest_tokens, "loss": self.point.loss}
         return {name: value for name, value in known.items() if value is not None and value > 0}
