@@ -642,6 +642,45 @@ class QuestionMethods:
             budget: Tuning budget: the best of this many trials. Default: as many as all workloads have at that
                 batch size.
         """
+    def critical_batch_law(
+        self,
+        workload: str | Sequence[str],
+        *,
+        result: Literal["best_trial", "best_setting"] | None = None,
+        seeds: Literal["median", "mean"] | None = None,
+        metric: str | None = None,
+        by: Literal["mccandlish2018", "zhang2024"] | None = None,
+        unit: Literal["tokens", "batch_unit"] | None = None,
+        law: Literal["weighted", "equal", "linear"] | None = None,
+        fit: Literal["robust", "least-squares"] | None = None,
+        overhead: float | None = None,
+        optimal_batch_size: float | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/critical-batch-law.
+
+        Laws of the critical batch size in model size, tokens and loss over workloads, beside published ones.
+
+        Args:
+            result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
+                seeds take the least, as of repeated settings, where the best of more trials is better by chance.
+                Default: best_setting where at least half of the trials are of settings of three trials or more;
+                `results` says which.
+            seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
+                lower one in the middle), or the mean, which no setting has of which a trial never reaches the
+                target.
+            workload: The workloads: collection/dataset/model/optimizer; may be repeated. `*` stands for any text
+                within one of the four parts. Each workload that matches is a point by itself; they aren't pooled.
+            metric: Only goals in this metric: split/quantity. Default: the first goal of each workload.
+            by: The definition of the critical batch size, as of critical-batch-size: mccandlish2018 or zhang2024.
+            unit: The unit of batch sizes: tokens, of workloads that state how many an example has; or the
+                batch_unit of the workloads, if they have the same.
+            law: weighted: points count by their intervals, and scatter beyond these; equal: plain least squares of
+                logarithms; linear: plain least squares of batch sizes.
+            fit: The fit of each point, as of critical-batch-size: robust or least-squares.
+            overhead: For zhang2024: the share of extra examples, over the optimal batch size, at the critical one.
+            optimal_batch_size: For zhang2024: the batch size that the overhead is relative to, in the batch_unit of
+                each workload.
+        """
     def critical_batch_size(
         self,
         workload: str | Sequence[str],
@@ -1182,6 +1221,25 @@ class QuestionMethods:
             significance: Significance level of the one-sided t-test.
             allowance: Examples by which the least mean is lowered; MLPerf: 0, for llama31_405b 46080.
             pruned: Compare a submission only with points that remain after pruning, as MLPerf does by default.
+        """
+    def recommend(
+        self,
+        parameters: float,
+        tokens: float,
+        *,
+        loss: float | None = None,
+        workload: str | Sequence[str] | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/recommend.
+
+        Batch sizes and learning rates by published laws for a model size and number of tokens, with their ranges.
+
+        Args:
+            parameters: Parameters of the model, without embeddings.
+            tokens: Tokens of the training.
+            loss: The loss that it is to reach, for laws in the loss; default: none, and those laws have no value.
+            workload: Stored workloads, or patterns, that laws are compared with; may be repeated. Default: all
+                whose trials state the parameters of their model and the tokens of an example.
         """
     def records(
         self,
