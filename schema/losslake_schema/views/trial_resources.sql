@@ -6,7 +6,7 @@
 -- the metaparameter of that name, or 1 where batch_unit is tokens. flops_per_token: of training, forward and backward.
 CREATE VIEW trial_resources AS
 SELECT
-    t.collection, t.dataset, t.model, t.optimizer, t.batch_size, t.trial_id,
+    t.collection, t.dataset, t.model, t.optimizer, nullif(t.batch_size, 0) AS batch_size, t.trial_id,
     trim(BOTH '"' FROM coalesce(
         attributes['system'], attributes['submission_platform'], attributes['hardware'], attributes['accelerator']
     )) AS hardware,
