@@ -55,7 +55,7 @@ def test_only_finished_answers_as_if_the_other_trials_were_not_there(
         for key, group in groupby(rows, lambda row: (row.batch_size, row.trial_id))
     }
     ends = {key: data.draw(st.none() | st.sampled_from([1, 5, 40, 1000])) for key in trials}
-    finished = {key for key in trials if ends[key] is not None and last[key] is not None and last[key] >= ends[key]}
+    finished = {key for key in trials if phase_of((None, ends[key]), last[key] or 0) == "finished"}
     view = view_of(rows, goal.direction, parameters=lambda size, trial: facts_of((None, ends.get((size, trial)))))
     aim = answers.Goal(goal.target, goal.comparator)
     answer = answer_to(scaling.QUESTION, view, SELECTION, aim, only_finished=True, result="best_trial")
