@@ -255,14 +255,31 @@ def _best(rows: Sequence[Row], goal: Goal, batch_size: int, trial_ids: Sequence[
     return best
 
 
+def flops_per_token(facts: Mapping[str, float]) -> float | None:
+    """FLOPs of training on a token: as stated, else 6 for each parameter; None where it isn't known."""
+    if "flops_per_token" in facts:
+        return facts["flops_per_token"]
+    sizes = ("n_active_parameters", "n_parameters", "n_parameters_non_embedding")
+    return next((6 * facts[name] for name in sizes if name in facts), None)
+
+
 def amount_of(
-    measure: str, batch_size: int, steps: int, elapsed_s: float | None, epoch: int, accelerators: float | None
+    measure: str,
+    batch_size: int,
+    steps: int,
+    elapsed_s: float | None,
+    epoch: int,
+    accelerators: float | None,
+    facts: Mapping[str, float] | None = None,
 ) -> float | None:
-    """What steps are in what is counted; None where it isn't known."""
+    """What steps are in what is counted; None where it isn't known. facts: of the trial's model."""
+    if measure in ("tokens", "flops"):
+        tokens, flops = (facts or {}).get("tokens_per_example"), flops_per_token(facts or {})
+        if tokens is None or (measure == "flops" and flops is None):
+            return None
+        return steps * batch_size * (tokens * flops if measure == "flops" and flops is not None else tokens)
     if measure in ("seconds", "accelerator_seconds"):
         if elapsed_s is None or (measure == "accelerator_seconds" and accelerators is None):
             return None
         return elapsed_s * (accelerators or 1.0) if measure == "accelerator_seconds" else elapsed_s
-    return {"steps": float(steps), "examples": steps * float(batch_size), "epochs": steps * (batch_size / epoch)}[
-        measure
-    ]
+    return {"steps": float(steps), "examples": steps * float(batch_size), "epochs": steps * batch_size / epoch}[measure]

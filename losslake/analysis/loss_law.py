@@ -30,7 +30,7 @@ SEED = 20220329
 N_RESAMPLES = 400
 N_PARAMETERS = 5
 # Compute of training: 6 FLOPs a parameter and token, without attention (Kaplan et al. 2020, section 2.1).
-FLOPS_PER_PARAMETER = 6.0
+FLOPS_PER_PARAMETER = 6
 FEWEST_SETTINGS, FEWEST_SIZES, FEWEST_AMOUNTS = 10, 4, 4
 LEAST_SPREAD = 2.5
 # Beyond this share, N explains D so well that the two terms can't be told apart.

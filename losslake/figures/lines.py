@@ -18,6 +18,7 @@ from losslake.figures.frame import Frame
 from losslake.figures.layers import BATCH_SIZE, COUNT, DECIMAL, TRIAL, Channel, Layer, category, layer, quantity, tip
 from losslake.figures.links import Transform
 from losslake.figures.panel import ChartRow, Panel, Series
+from losslake_schema.quantities import capitalized
 from losslake_schema.reached import Flags, Floats, Integers
 
 # Points to draw as data; a browser takes about 0.1 ms for each.
@@ -56,7 +57,7 @@ class Lines:
 
     def at(self, name: str) -> Channel:
         """Return the tooltip field of where a value is."""
-        return tip(name, "at step", COUNT) if self.noun == "steps" else tip(name, self.noun.capitalize(), DECIMAL)
+        return tip(name, "at step", COUNT) if self.noun == "steps" else tip(name, capitalized(self.noun), DECIMAL)
 
     @property
     def tooltip(self) -> list[Channel]:

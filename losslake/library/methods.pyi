@@ -19,6 +19,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -28,9 +29,13 @@ class QuestionMethods:
         margin: float | None = None,
         result: Literal["best_trial", "best_setting"] | None = None,
         seeds: Literal["median", "mean"] | None = None,
-        measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
+        measure: Literal["steps", "examples", "epochs", "tokens", "flops", "seconds", "accelerator_seconds"]
+        | None = None,
         examples_per_epoch: int | None = None,
         accelerators: int | None = None,
+        tokens_per_example: float | None = None,
+        n_parameters: int | None = None,
+        flops_per_token: float | None = None,
         normalize_to: int | None = None,
         reference: str | Sequence[str] | None = None,
     ) -> Curve:
@@ -54,6 +59,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -74,12 +82,21 @@ class QuestionMethods:
             seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
                 lower one in the middle), or the mean, which no setting has of which a trial never reaches the
                 target.
-            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
-                start of training, as logged with the evaluation; or accelerator_seconds (seconds times
-                accelerators). The best trial is the one with the least of it.
+            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; tokens (examples
+                times tokens_per_example); flops of training (tokens times flops_per_token, or 6 times the
+                parameters of the model, which warnings say); seconds since the start of training, as logged with
+                the evaluation; or accelerator_seconds (seconds times accelerators). The best trial is the one with
+                the least of it.
             examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
                 agree.
             accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.
+            tokens_per_example: For tokens and flops: the tokens in one of what batch sizes count, unless these are
+                tokens. Default: as the log or mapping of each trial says.
+            n_parameters: For flops: the parameters of the model; 6 times as many FLOPs are counted for a token.
+                Default: as the log or mapping of each trial says: flops_per_token, else 6 times
+                n_active_parameters, n_parameters or n_parameters_non_embedding, the first that it states.
+            flops_per_token: For flops: those of training on a token, forward and backward. It precedes
+                n_parameters.
             normalize_to: Batch size at which normalized_steps is 1 and perfect scaling starts; default: the
                 smallest with a result.
             reference: Workloads, or patterns that pool some, whose usual steps to a goal of their own come beside
@@ -88,9 +105,13 @@ class QuestionMethods:
     def curves(
         self,
         *,
-        measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
+        measure: Literal["steps", "examples", "epochs", "tokens", "flops", "seconds", "accelerator_seconds"]
+        | None = None,
         examples_per_epoch: int | None = None,
         accelerators: int | None = None,
+        tokens_per_example: float | None = None,
+        n_parameters: int | None = None,
+        flops_per_token: float | None = None,
         fields: str | None = None,
         trial: str | Sequence[str] | None = None,
         study: str | Sequence[str] | None = None,
@@ -106,12 +127,21 @@ class QuestionMethods:
         The measurements of some trials, or of all trials of some studies.
 
         Args:
-            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
-                start of training, as logged with the evaluation; or accelerator_seconds (seconds times
-                accelerators). The best trial is the one with the least of it.
+            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; tokens (examples
+                times tokens_per_example); flops of training (tokens times flops_per_token, or 6 times the
+                parameters of the model, which warnings say); seconds since the start of training, as logged with
+                the evaluation; or accelerator_seconds (seconds times accelerators). The best trial is the one with
+                the least of it.
             examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
                 agree.
             accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.
+            tokens_per_example: For tokens and flops: the tokens in one of what batch sizes count, unless these are
+                tokens. Default: as the log or mapping of each trial says.
+            n_parameters: For flops: the parameters of the model; 6 times as many FLOPs are counted for a token.
+                Default: as the log or mapping of each trial says: flops_per_token, else 6 times
+                n_active_parameters, n_parameters or n_parameters_non_embedding, the first that it states.
+            flops_per_token: For flops: those of training on a token, forward and backward. It precedes
+                n_parameters.
             fields: The columns to return, separated by commas; default: all.
             trial: Curve of this trial: collection/dataset/model/optimizer/batch_size/trial_id; may be repeated.
             study: Curves of all trials of this study: collection/dataset/model/optimizer/batch_size; may be
@@ -138,6 +168,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -145,9 +176,13 @@ class QuestionMethods:
         crossing: Literal["first", "k_consecutive", "sustained", "mean"] | None = None,
         k: int | None = None,
         margin: float | None = None,
-        measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
+        measure: Literal["steps", "examples", "epochs", "tokens", "flops", "seconds", "accelerator_seconds"]
+        | None = None,
         examples_per_epoch: int | None = None,
         accelerators: int | None = None,
+        tokens_per_example: float | None = None,
+        n_parameters: int | None = None,
+        flops_per_token: float | None = None,
         batch_size: int | Sequence[int] | None = None,
     ) -> Result:
         """Return the answer of /v1/steps-to-target.
@@ -170,6 +205,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -183,12 +221,21 @@ class QuestionMethods:
             k: For crossing=k_consecutive: hits in a row; default: 2. Values that are not numbers are left out.
             margin: For crossing=mean: above 0, the mean of n trials is a hit if it is better than the target by
                 margin / sqrt(n) or more, as in the third track of modded-nanogpt; default: 0, the comparator alone.
-            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
-                start of training, as logged with the evaluation; or accelerator_seconds (seconds times
-                accelerators). The best trial is the one with the least of it.
+            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; tokens (examples
+                times tokens_per_example); flops of training (tokens times flops_per_token, or 6 times the
+                parameters of the model, which warnings say); seconds since the start of training, as logged with
+                the evaluation; or accelerator_seconds (seconds times accelerators). The best trial is the one with
+                the least of it.
             examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
                 agree.
             accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.
+            tokens_per_example: For tokens and flops: the tokens in one of what batch sizes count, unless these are
+                tokens. Default: as the log or mapping of each trial says.
+            n_parameters: For flops: the parameters of the model; 6 times as many FLOPs are counted for a token.
+                Default: as the log or mapping of each trial says: flops_per_token, else 6 times
+                n_active_parameters, n_parameters or n_parameters_non_embedding, the first that it states.
+            flops_per_token: For flops: those of training on a token, forward and backward. It precedes
+                n_parameters.
             batch_size: Only trials of this batch size, which every workload must have; may be repeated. Default:
                 all.
         """
@@ -205,6 +252,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
     ) -> Result:
@@ -228,6 +276,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
         """
@@ -244,6 +295,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -270,6 +322,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -291,14 +346,19 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
         result: Literal["best_trial", "best_setting"] | None = None,
         seeds: Literal["median", "mean"] | None = None,
-        measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
+        measure: Literal["steps", "examples", "epochs", "tokens", "flops", "seconds", "accelerator_seconds"]
+        | None = None,
         examples_per_epoch: int | None = None,
         accelerators: int | None = None,
+        tokens_per_example: float | None = None,
+        n_parameters: int | None = None,
+        flops_per_token: float | None = None,
         target: float | Sequence[float] | None = None,
         target_min: float | None = None,
         target_max: float | None = None,
@@ -325,6 +385,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -336,12 +399,21 @@ class QuestionMethods:
             seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
                 lower one in the middle), or the mean, which no setting has of which a trial never reaches the
                 target.
-            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
-                start of training, as logged with the evaluation; or accelerator_seconds (seconds times
-                accelerators). The best trial is the one with the least of it.
+            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; tokens (examples
+                times tokens_per_example); flops of training (tokens times flops_per_token, or 6 times the
+                parameters of the model, which warnings say); seconds since the start of training, as logged with
+                the evaluation; or accelerator_seconds (seconds times accelerators). The best trial is the one with
+                the least of it.
             examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
                 agree.
             accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.
+            tokens_per_example: For tokens and flops: the tokens in one of what batch sizes count, unless these are
+                tokens. Default: as the log or mapping of each trial says.
+            n_parameters: For flops: the parameters of the model; 6 times as many FLOPs are counted for a token.
+                Default: as the log or mapping of each trial says: flops_per_token, else 6 times
+                n_active_parameters, n_parameters or n_parameters_non_embedding, the first that it states.
+            flops_per_token: For flops: those of training on a token, forward and backward. It precedes
+                n_parameters.
             target: A target, in the metric's unit; may be repeated.
             target_min: The lowest target of a grid.
             target_max: The highest target of a grid.
@@ -410,6 +482,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -439,6 +512,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -494,15 +570,20 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
         target: float | None = None,
         result: Literal["best_trial", "best_setting"] | None = None,
         seeds: Literal["median", "mean"] | None = None,
-        measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
+        measure: Literal["steps", "examples", "epochs", "tokens", "flops", "seconds", "accelerator_seconds"]
+        | None = None,
         examples_per_epoch: int | None = None,
         accelerators: int | None = None,
+        tokens_per_example: float | None = None,
+        n_parameters: int | None = None,
+        flops_per_token: float | None = None,
         baseline: str | None = None,
         budget: int | None = None,
     ) -> Result:
@@ -526,6 +607,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -539,15 +623,63 @@ class QuestionMethods:
             seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
                 lower one in the middle), or the mean, which no setting has of which a trial never reaches the
                 target.
-            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
-                start of training, as logged with the evaluation; or accelerator_seconds (seconds times
-                accelerators). The best trial is the one with the least of it.
+            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; tokens (examples
+                times tokens_per_example); flops of training (tokens times flops_per_token, or 6 times the
+                parameters of the model, which warnings say); seconds since the start of training, as logged with
+                the evaluation; or accelerator_seconds (seconds times accelerators). The best trial is the one with
+                the least of it.
             examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
                 agree.
             accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.
+            tokens_per_example: For tokens and flops: the tokens in one of what batch sizes count, unless these are
+                tokens. Default: as the log or mapping of each trial says.
+            n_parameters: For flops: the parameters of the model; 6 times as many FLOPs are counted for a token.
+                Default: as the log or mapping of each trial says: flops_per_token, else 6 times
+                n_active_parameters, n_parameters or n_parameters_non_embedding, the first that it states.
+            flops_per_token: For flops: those of training on a token, forward and backward. It precedes
+                n_parameters.
             baseline: The workload that the others are compared with; default: the first.
             budget: Tuning budget: the best of this many trials. Default: as many as all workloads have at that
                 batch size.
+        """
+    def critical_batch_law(
+        self,
+        workload: str | Sequence[str],
+        *,
+        result: Literal["best_trial", "best_setting"] | None = None,
+        seeds: Literal["median", "mean"] | None = None,
+        metric: str | None = None,
+        by: Literal["mccandlish2018", "zhang2024"] | None = None,
+        unit: Literal["tokens", "batch_unit"] | None = None,
+        law: Literal["weighted", "equal", "linear"] | None = None,
+        fit: Literal["robust", "least-squares"] | None = None,
+        overhead: float | None = None,
+        optimal_batch_size: float | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/critical-batch-law.
+
+        Laws of the critical batch size in model size, tokens and loss over workloads, beside published ones.
+
+        Args:
+            result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
+                seeds take the least, as of repeated settings, where the best of more trials is better by chance.
+                Default: best_setting where at least half of the trials are of settings of three trials or more;
+                `results` says which.
+            seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
+                lower one in the middle), or the mean, which no setting has of which a trial never reaches the
+                target.
+            workload: The workloads: collection/dataset/model/optimizer; may be repeated. `*` stands for any text
+                within one of the four parts. Each workload that matches is a point by itself; they aren't pooled.
+            metric: Only goals in this metric: split/quantity. Default: the first goal of each workload.
+            by: The definition of the critical batch size, as of critical-batch-size: mccandlish2018 or zhang2024.
+            unit: The unit of batch sizes: tokens, of workloads that state how many an example has; or the
+                batch_unit of the workloads, if they have the same.
+            law: weighted: points count by their intervals, and scatter beyond these; equal: plain least squares of
+                logarithms; linear: plain least squares of batch sizes.
+            fit: The fit of each point, as of critical-batch-size: robust or least-squares.
+            overhead: For zhang2024: the share of extra examples, over the optimal batch size, at the critical one.
+            optimal_batch_size: For zhang2024: the batch size that the overhead is relative to, in the batch_unit of
+                each workload.
         """
     def critical_batch_size(
         self,
@@ -562,6 +694,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -592,6 +725,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -624,6 +760,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -651,6 +788,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -680,6 +820,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -705,6 +846,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -720,9 +864,13 @@ class QuestionMethods:
         self,
         workload: str | Sequence[str],
         *,
-        measure: Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"] | None = None,
+        measure: Literal["steps", "examples", "epochs", "tokens", "flops", "seconds", "accelerator_seconds"]
+        | None = None,
         examples_per_epoch: int | None = None,
         accelerators: int | None = None,
+        tokens_per_example: float | None = None,
+        n_parameters: int | None = None,
+        flops_per_token: float | None = None,
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         fields: str | None = None,
@@ -732,20 +880,30 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
     ) -> Result:
         """Return the answer of /v1/analysis/frontier.
 
-        The best value of every trial against steps, examples or time, with the Pareto front of all trials.
+        The best value of every trial against steps, examples, tokens, FLOPs or time, with the Pareto front.
 
         Args:
-            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; seconds since the
-                start of training, as logged with the evaluation; or accelerator_seconds (seconds times
-                accelerators). The best trial is the one with the least of it.
+            measure: The quantity in `amount`: steps; examples (step times batch size); epochs; tokens (examples
+                times tokens_per_example); flops of training (tokens times flops_per_token, or 6 times the
+                parameters of the model, which warnings say); seconds since the start of training, as logged with
+                the evaluation; or accelerator_seconds (seconds times accelerators). The best trial is the one with
+                the least of it.
             examples_per_epoch: For epochs: the examples in one. Default: as the logs say, if those of a workload
                 agree.
             accelerators: For accelerator_seconds: how many each trial ran on. Default: as its log says.
+            tokens_per_example: For tokens and flops: the tokens in one of what batch sizes count, unless these are
+                tokens. Default: as the log or mapping of each trial says.
+            n_parameters: For flops: the parameters of the model; 6 times as many FLOPs are counted for a token.
+                Default: as the log or mapping of each trial says: flops_per_token, else 6 times
+                n_active_parameters, n_parameters or n_parameters_non_embedding, the first that it states.
+            flops_per_token: For flops: those of training on a token, forward and backward. It precedes
+                n_parameters.
             workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
                 repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
@@ -761,6 +919,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
         """
@@ -788,6 +949,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         points: Literal["final", "all"] | None = None,
@@ -820,6 +982,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             points: final: the last evaluation of each trial. all: every evaluation beyond `after`; those before the
@@ -851,6 +1016,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -876,6 +1042,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -898,6 +1067,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -925,6 +1095,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -947,6 +1120,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -974,6 +1148,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -997,6 +1174,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         result: Literal["best_trial", "best_setting"] | None = None,
         seeds: Literal["median", "mean"] | None = None,
         step_budget: int | Sequence[int] | None = None,
@@ -1023,6 +1201,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
                 seeds take the least, as of repeated settings, where the best of more trials is better by chance.
                 Default: best_setting where at least half of the trials are of settings of three trials or more;
@@ -1049,6 +1230,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -1084,6 +1266,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1103,6 +1288,25 @@ class QuestionMethods:
             significance: Significance level of the one-sided t-test.
             allowance: Examples by which the least mean is lowered; MLPerf: 0, for llama31_405b 46080.
             pruned: Compare a submission only with points that remain after pruning, as MLPerf does by default.
+        """
+    def recommend(
+        self,
+        parameters: float,
+        tokens: float,
+        *,
+        loss: float | None = None,
+        workload: str | Sequence[str] | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/recommend.
+
+        Batch sizes and learning rates by published laws for a model size and number of tokens, with their ranges.
+
+        Args:
+            parameters: Parameters of the model, without embeddings.
+            tokens: Tokens of the training.
+            loss: The loss that it is to reach, for laws in the loss; default: none, and those laws have no value.
+            workload: Stored workloads, or patterns, that laws are compared with; may be repeated. Default: all
+                whose trials state the parameters of their model and the tokens of an example.
         """
     def records(
         self,
@@ -1131,6 +1335,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -1161,6 +1366,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1194,6 +1402,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -1219,6 +1428,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1239,6 +1451,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -1269,6 +1482,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1300,6 +1516,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -1328,6 +1545,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1357,6 +1577,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -1385,6 +1606,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.

@@ -8,7 +8,7 @@ computed from thinned curves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
@@ -35,7 +35,7 @@ from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.parsed_names import parse_study, parse_trial
 from losslake.questions.release.view import Metric, ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
-from losslake.questions.trials.measure import curve_amounts
+from losslake.questions.trials.measure import curve_amounts, curve_caveats
 from losslake_schema.names import LARGEST_INTEGER, Study, Trial
 from losslake_schema.reached import Flags, Floats, Integers
 
@@ -87,7 +87,7 @@ class CurvesRow(Row):
     value: float
     elapsed_s: float | None
     amount: Annotated[float | None, shown(26880.0, "what measure says")]
-    """step in what `measure` counts; null without a time. Only there if `measure` isn't steps."""
+    """step in what `measure` counts; null if unknown. Only there if `measure` isn't steps."""
 
 
 class CurvesSummary(MeasureSummary, ReleaseSummary):
@@ -99,6 +99,8 @@ class CurvesSummary(MeasureSummary, ReleaseSummary):
     """The requested trials."""
     thinned: Annotated[str | None, shown("to every 10th evaluation of a trial and metric")]
     """The rule by which evaluations were left out; null if none were."""
+    warnings: Annotated[list[str], shown(["FLOPs are 6 x n_parameters a token"])]
+    """The rules by which FLOPs were counted that no log states; empty for other measures."""
 
 
 # One metric of one study: the study's workload and index, the metric, and the numbers of trials, None for all.
@@ -124,6 +126,7 @@ def _answer(view: ReleaseView, parameters: CurvesParameters) -> Answer:
         "trials": [str(trial) for trial in trials],
         "thinned": _how_thinned(parameters),
         **{name: getattr(parameters, name) for name in MeasureSummary.model_fields},
+        "warnings": _caveats(view, parameters, wanted),
     }
     batches = (batch for part in parts for batch in _rows(view, parameters, *part))
     return Answer(facts, _shape(parameters).schema, prefetched(batches))
@@ -139,6 +142,15 @@ QUESTION = Question(
     sometimes=("amount",),
 )
 _ALWAYS = QUESTION.rows.only([column.name for column in QUESTION.rows.columns if column.name != "amount"])
+
+
+def _caveats(view: ReleaseView, parameters: CurvesParameters, studies: Iterable[Study]) -> list[str]:
+    """Return in words the rules by which the FLOPs of these studies are counted, each once."""
+    counting = parameters.counting()
+    if counting.measure != "flops":
+        return []
+    of_each = (curve_caveats(view, *view.study(study), counting) for study in studies)
+    return list(dict.fromkeys(text for of_study in of_each for text in of_study))
 
 
 def _shape(parameters: CurvesParameters) -> RowShape:

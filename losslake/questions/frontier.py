@@ -23,6 +23,7 @@ from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.measure import Measure
 from losslake.questions.trials.resources import doubts_about_times
 from losslake.questions.trials.search import Search, open_search
+from losslake.questions.trials.step_amounts import measure_noun
 from losslake_schema.quantities import plural
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
@@ -56,11 +57,11 @@ class FrontierSummary(SelectionSummary, MeasureSummary, Finding):
 class _Evaluations:
     """The records of the admitted trials of one workload whose amount is known, by trial and step.
 
-    trials: the row of each in facts.trials. is_best: the best of its trial. n_unknown: trials whose best has no
-    known amount.
+    measure: of the amounts. trials: the row of each in facts.trials. is_best: the best of its trial. n_unknown: trials
+    whose best has no known amount.
     """
 
-    search: Search
+    measure: Measure
     trials: Integers
     step: Integers
     value: Floats
@@ -68,11 +69,22 @@ class _Evaluations:
     is_best: Flags
     n_unknown: int
 
+    @property
+    def search(self) -> Search:
+        """The trials."""
+        return self.measure.search
+
+    def caveats(self) -> Iterator[str]:
+        """Yield in words what is to be known of the amounts."""
+        yield from self.measure.caveats()
+        if self.measure.in_steps is None:
+            yield from doubts_about_times(self.search, None, self.measure.noun)
+
 
 def _answer(view: ReleaseView, parameters: FrontierParameters) -> Answer:
     """Return a row by trial and by evaluation on the front; raises UnknownName and BadParameter."""
     members, left_out = _members(view, parameters)
-    noun = parameters.measure.replace("_", "-")
+    noun = measure_noun(parameters.measure)
     results = [_evaluations(view, parameters, facts) for facts in members]
     each = [one for one in results if isinstance(one, _Evaluations)]
     left_out += [one for one in results if isinstance(one, str)]
@@ -97,14 +109,20 @@ def _answer(view: ReleaseView, parameters: FrontierParameters) -> Answer:
         left_out=left_out,
         warnings=[
             *_warnings(parameters, {each.workload.model for each in members}),
-            *(text for one in each if _is_timed(parameters) for text in doubts_about_times(one.search, None, noun)),
+            *(text for one in each for text in one.measure.caveats()),
+            *(
+                text
+                for one in each
+                if parameters.counting().is_timed
+                for text in doubts_about_times(one.search, None, noun)
+            ),
         ],
     )
 
 
 QUESTION = Question(
     path="/v1/analysis/frontier",
-    doc="The best value of every trial against steps, examples or time, with the Pareto front of all trials.",
+    doc="The best value of every trial against steps, examples, tokens, FLOPs or time, with the Pareto front.",
     parameters=FrontierParameters,
     row=FrontierRow,
     summary=FrontierSummary,
@@ -136,19 +154,19 @@ def _evaluations(view: ReleaseView, parameters: FrontierParameters, facts: Workl
     """Return the evaluations of a workload that a pattern stands for; why there are none, in words."""
     try:
         search = open_search(view, parameters.selection(), facts.workload)
-        amounts = Measure.of(view, search, parameters.counting()).of_records()
+        measure = Measure.of(view, search, parameters.counting())
     except BadParameter as error:
         if not any(is_pattern(name) for name in parameters.workloads) or error.parameter == "direction":
             raise
         return str(error)
-    records = search.records
+    records, amounts = search.records, measure.of_records()
     trials = np.repeat(records.rows, np.diff(records.offsets))
     best = search.best_records[search.best_records != NEVER]
     places = np.arange(len(trials))
     is_best, is_within = np.isin(places, best), places < np.repeat(search.ends, np.diff(records.offsets))
     kept = search.admitted[trials] & is_within & np.isfinite(amounts)
     return _Evaluations(
-        search=search,
+        measure=measure,
         trials=trials[kept],
         step=records.step[kept],
         value=records.value[kept],
@@ -181,15 +199,11 @@ def is_own_objective(metric: str) -> bool:
     return metric.partition("/")[2] == "loss"
 
 
-def _is_timed(parameters: FrontierParameters) -> bool:
-    return parameters.measure in ("seconds", "accelerator_seconds")
-
-
 def _warnings(parameters: FrontierParameters, models: Collection[str]) -> Iterator[str]:
     if is_own_objective(parameters.metric) and len(models) > 1:
         yield f"{parameters.metric} is each model's own training objective: values of different models don't compare"
     if parameters.measure == "steps":
         yield "large batch sizes take fewer steps, each of more examples: measure=examples counts those"
-    if _is_timed(parameters):
+    if parameters.counting().is_timed:
         yield "times are those of each trial's own hardware"
     yield "the best of many trials and evaluations is optimistic, more so for workloads with more of them"

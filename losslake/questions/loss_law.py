@@ -28,10 +28,7 @@ from losslake.questions.declaration.cost import Cost
 from losslake.questions.declaration.parameters import SelectionParameters
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Finding, SelectionSummary, Summary
-from losslake.questions.published_loss_laws import PublishedLawSummary, beside_points, formula
-from losslake.questions.release.errors import BadParameter
-from losslake.questions.release.view import ReleaseView
-from losslake.questions.trials.loss_points import (
+from losslake.questions.laws.loss_points import (
     NO_SIZE,
     REASONS,
     SIZES,
@@ -40,6 +37,9 @@ from losslake.questions.trials.loss_points import (
     SizeName,
     loss_points,
 )
+from losslake.questions.laws.published_losses import PublishedLawSummary, beside_points, formula
+from losslake.questions.release.errors import BadParameter
+from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.search import Search, open_search
 from losslake_schema.quantities import plural
 from losslake_schema.reached import Flags, Floats

@@ -82,7 +82,7 @@ def _answer(view: ReleaseView, parameters: StepsToTargetParameters) -> Answer:
         amounts = measure.of_trials(hits)
         parts.append(_rows(search, goal, hits, crossed, amounts))
         left_out += measure.left_out(int(np.isnan(amounts).sum()))
-        warnings += [*coarse_trials(search, hits, steps, previous), *measure.doubts(goal)]
+        warnings += [*coarse_trials(search, hits, steps, previous), *measure.doubts(goal), *measure.caveats()]
         if crossed.means is not None:
             warnings += crossed.means.ended(search.facts.workload, search.admitted)
     facts: dict[str, Any] = {"batch_sizes": list(batch_sizes), **crossing.facts}

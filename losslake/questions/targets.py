@@ -81,7 +81,10 @@ class TargetsRow(AmountColumns, ResultColumns, TargetKeys):
 
 
 class TargetsSummary(MeasureSummary, ResultSummary, ComparatorSummary):
-    """The request."""
+    """The request, and warnings about the amounts."""
+
+    warnings: Annotated[list[str], shown(["FLOPs are 6 x n_parameters a token"])]
+    """The rules by which FLOPs were counted that no log states; empty for other measures."""
 
 
 def _answer(view: ReleaseView, parameters: TargetsParameters) -> Answer:
@@ -92,7 +95,8 @@ def _answer(view: ReleaseView, parameters: TargetsParameters) -> Answer:
     measures = [Measure.of(view, search, parameters.counting()) for search in searches]
     parts = prefetched(_rows(measure, goal) for measure in measures for goal in goals)
     hardest = [min(goals, key=lambda goal: goal.target * search.sign) for search in searches]
-    facts = {"results": results_of(searches)}
+    warnings = [text for measure in measures for text in measure.caveats()]
+    facts = {"results": results_of(searches), "warnings": warnings}
     return QUESTION.answered(view, parameters, parts, facts, searches=searches, goals=hardest)
 
 

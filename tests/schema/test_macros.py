@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import duckdb
 import pyarrow as pa
@@ -15,7 +15,7 @@ from losslake.index.view_texts import MACROS, sql
 from losslake_schema.reached import COMPARATORS, Comparator
 from losslake_schema.registry import DIRECTIONS
 from losslake_schema.tables import GOALS, MEASUREMENTS, METRICS, RECORDS, STUDIES, TRIALS
-from tests.oracle import Goal, Row, steps_to_target_rows
+from tests.oracle import Goal, Row, amount_of, steps_to_target_rows
 
 KEYS = {"collection": "c", "dataset": "d", "model": "m", "optimizer": "o", "batch_size": 8}
 NAN, INF = float("nan"), float("inf")
@@ -24,9 +24,14 @@ CURVES = st.lists(st.dictionaries(st.integers(0, 9), VALUES, min_size=1, max_siz
 
 
 def database(
-    curves: list[dict[int, float]], own: str | None, goal: tuple[float, Comparator] | None, flagged: Sequence[int] = ()
+    curves: list[dict[int, float]],
+    own: str | None,
+    goal: tuple[float, Comparator] | None,
+    flagged: Sequence[int] = (),
+    facts: Sequence[Mapping[str, float]] = (),
+    batch_unit: str | None = None,
 ) -> str:
-    """Fill the tables of CONNECTION; own: the metric's direction. Return the metric."""
+    """Fill the tables of CONNECTION; own: the metric's direction. facts: of the trials. Return the metric."""
     measured = [{**KEYS, "metric": "v/x", "trial_id": n, "step": step, "value": curve[step]}
                 for n, curve in enumerate(curves) for step in sorted(curve)]  # fmt: skip
     records = []
@@ -40,10 +45,13 @@ def database(
                 records.append({**row, "trial_id": n, "previous_step": previous})
             previous = row["step"]
     trials = [{**KEYS, "trial_id": n, "status": "COMPLETE", "last_step": max(c)} for n, c in enumerate(curves)]
+    for trial, known in zip(trials, facts, strict=False):
+        trial["parameters"] = list(known.items())
     goals = [{**KEYS, "metric": "v/x", "target": goal[0], "comparator": goal[1]}] if goal else []
     tables = {
         "base.records": (records, RECORDS), "measurements": (measured, MEASUREMENTS), "base.trials": (trials, TRIALS),
-        "base.studies": ([{**KEYS, "metrics": ["v/x"]}], STUDIES), "base.goals": (goals, GOALS),
+        "base.studies": ([{**KEYS, "metrics": ["v/x"], "batch_unit": batch_unit}], STUDIES),
+        "base.goals": (goals, GOALS),
         "base.metrics": ([{"metric": "v/x", "direction": own}, {"metric": "v/other"}], METRICS),
     }  # fmt: skip
     flags = [{**KEYS, "trial_id": n} for n in flagged]
@@ -96,6 +104,57 @@ def test_macros_and_views_find_what_brute_force_finds(
 
 def expected_rows(rows: list[Row], goal: Goal) -> list[tuple[int, int | None, int | None]]:
     return [(row["trial_id"], row["steps"], row["previous_step"]) for row in steps_to_target_rows(rows, goal)]
+
+
+FACTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "tokens_per_example": st.sampled_from([1.0, 100.5, 2048.0]),
+        "flops_per_token": st.sampled_from([0.5, 9.0e11]),
+        "n_active_parameters": st.just(300.0),
+        "n_parameters": st.sampled_from([1000.0, 405e9]),
+        "n_parameters_non_embedding": st.just(700.0),
+    },
+)
+REQUESTED = st.fixed_dictionaries(
+    {"tokens_per_example": st.sampled_from([None, 7.5]), "n_parameters": st.sampled_from([None, 13])}
+    | {"flops_per_token": st.sampled_from([None, 11.0])}
+)
+
+
+@given(
+    curves=CURVES,
+    facts=st.lists(FACTS, min_size=3, max_size=3),
+    measure=st.sampled_from(["tokens", "flops"]),
+    requested=REQUESTED,
+    batch_unit=st.sampled_from([None, "sequences", "tokens"]),
+)
+def test_amounts_of_tokens_and_flops_are_those_of_brute_force(
+    curves: list[dict[int, float]],
+    facts: list[dict[str, float]],
+    measure: str,
+    requested: dict[str, float | None],
+    batch_unit: str | None,
+) -> None:
+    rows = [Row(8, n, "COMPLETE", step, c[step]) for n, c in enumerate(curves) for step in sorted(c)]
+    metric = database(curves, "minimize", None, facts=facts, batch_unit=batch_unit)
+    names = ", ".join(f"{name} := ${name}" for name in requested)
+    expected = {}
+    for trial in expected_rows(rows, Goal(0.3)):
+        known = facts[trial[0]] | {name: value for name, value in requested.items() if value is not None}
+        if requested["n_parameters"] is not None and requested["flops_per_token"] is None:
+            known["flops_per_token"] = 6 * requested["n_parameters"]
+        if batch_unit == "tokens":
+            known["tokens_per_example"] = 1.0
+        expected[trial[0]] = None if trial[1] is None else amount_of(measure, 8, trial[1], None, 1, None, known)
+    arguments = {"m": metric, "measure": measure, **requested}
+    query = f"SELECT trial_id, amount FROM amounts_to($m, 0.3, $measure, {names})"
+    assert dict(CONNECTION.execute(query, arguments).fetchall()) == expected
+    query = f"SELECT amount, n_reached, n_amounts FROM amount_at($m, 0.3, $measure, {names})"
+    amounts = [amount for amount in expected.values() if amount is not None]
+    n_reached = sum(trial[1] is not None for trial in expected_rows(rows, Goal(0.3)))
+    (found,) = CONNECTION.execute(query, arguments).fetchall()
+    assert found == (min(amounts, default=None), n_reached, len(amounts))
 
 
 @pytest.mark.parametrize("macro", MACROS)

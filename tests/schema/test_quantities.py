@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from losslake_schema.quantities import amount, counted, plural
+from losslake_schema.quantities import amount, capitalized, counted, plural
 
 
 @pytest.mark.parametrize(
@@ -15,9 +15,10 @@ from losslake_schema.quantities import amount, counted, plural
         (999.7, "1,000"),
         (-1234.4, "-1,234"),
         (3e6, "3,000,000"),
+        (1.0512e21, "1.05e+21"),
     ],
 )
-def test_amounts_have_three_digits_or_all_before_the_point(value: float, text: str) -> None:
+def test_amounts_have_three_digits_or_all_before_the_point_up_to_huge_ones(value: float, text: str) -> None:
     assert amount(value) == text
 
 
@@ -32,6 +33,10 @@ def test_rounding_up_to_more_digits_gives_no_exponent() -> None:
 def test_a_count_of_one_takes_the_singular(count: int, text: str) -> None:
     assert counted(count, "trial") == text
     assert text.endswith(plural("trial", count))
+
+
+def test_a_capital_first_letter_leaves_the_others() -> None:
+    assert [capitalized(noun) for noun in ("steps", "FLOPs", "")] == ["Steps", "FLOPs", ""]
 
 
 def test_a_noun_in_y_has_its_plural_in_ies() -> None:

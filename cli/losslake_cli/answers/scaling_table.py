@@ -11,6 +11,7 @@ import typer
 from losslake.output.answer import Answer
 from losslake.questions.release.named_workload import SeveralWorkloads, named_workload
 from losslake.questions.scaling import QUESTION
+from losslake.questions.trials.step_amounts import measure_noun
 from losslake_cli.answers.analysis_table import with_options
 from losslake_cli.answers.plot import plot
 from losslake_cli.answers.question_options import COMMON, answer_to, command, options_of, parameters_in, write_answer
@@ -72,7 +73,7 @@ def _print(answer: Answer, format: TextFormat, is_wide: bool, has_plot: bool, un
         write_answer(answer, format)
         return
     facts, table = answer.facts, answer.table()
-    noun = facts["measure"].replace("_", "-")
+    noun = measure_noun(facts["measure"])
     goal = goal_text(*(facts[name] for name in ("metric", "direction", "target", "comparator")), is_for_terminal=True)
     title = f"{facts['workloads'][0]}: {noun} to {goal}, release {facts['release']}"
     if has_plot:

@@ -35,7 +35,9 @@ from losslake.index.frontiers import COUNTED
 from losslake.questions.declaration.parameters import check_targets
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.step_amounts import measure_noun
 from losslake_schema.names import Study, Trial, Workload
+from losslake_schema.quantities import capitalized
 from losslake_schema.reached import Floats, hits, sign_of
 from losslake_schema.statuses import STATUSES
 
@@ -101,8 +103,7 @@ KIND = Kind(
 
 def _noun(request: ChartRequest) -> str:
     """Return what is counted: steps, seconds."""
-    noun: str = request.facts.get("measure", "steps").replace("_", "-")
-    return noun
+    return measure_noun(request.facts.get("measure", "steps"))
 
 
 def _counted(request: ChartRequest) -> pa.Table:
@@ -144,7 +145,7 @@ def curves_chart(
     values = [*_ends(lines.value), *([] if target is None else [target])]
     x_limits = panel.x_limits or (decade_limits(steps) if is_log else linear_limits(steps, 0.02))
     y_limits = panel.y_limits or linear_limits(values)
-    x = Scale("step", x_limits, noun.capitalize(), base=10 if is_log else None)
+    x = Scale("step", x_limits, capitalized(noun), base=10 if is_log else None)
     labels = [one.label for one in series]
     frame = Frame(panel, x, Scale("value", y_limits, "Value", base=None), labels, is_ordered)
     channels = _style_channels(labels, panel, is_ordered, styles or {})

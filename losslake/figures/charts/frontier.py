@@ -17,8 +17,9 @@ from losslake.figures.layers import BATCH_SIZE, COUNT, DECIMAL, TRIAL, Plot, lay
 from losslake.figures.outliers import within_reason
 from losslake.figures.panel import ChartRow, Limits, Panel
 from losslake.questions.release.known_names import name_of_part
+from losslake.questions.trials.step_amounts import measure_noun
 from losslake_schema.names import Workload
-from losslake_schema.quantities import amount, plural
+from losslake_schema.quantities import amount, capitalized, plural
 from losslake_schema.reached import Floats
 
 _MOST_NAMED = 7
@@ -49,7 +50,7 @@ def draw(request: ChartRequest) -> ChartPanels:
     """Draw the best value of each trial against what it took, with the Pareto front of all evaluations."""
     every = request.rows.to_pylist()
     rows = [row for row in every if row["amount"] > 0]
-    noun, metric = request.facts["measure"].replace("_", "-"), request.facts["metric"]
+    noun, metric = measure_noun(request.facts["measure"]), request.facts["metric"]
     groups = _groups(rows, request.parameters.colour_by)
     notes = ["Points: the best value of each trial. Line: the best of any evaluation so far."]
     if n_at_once := sum(row["is_best"] for row in every) - sum(row["is_best"] for row in rows):
@@ -87,7 +88,7 @@ def frontier_chart(
     """
     bests = [row for row in rows if row["is_best"]]
     front = sorted((row for row in rows if row["is_on_front"]), key=lambda row: (row["amount"], row["step"]))
-    x = Scale("amount", panel.x_limits or decade_limits(row["amount"] for row in rows), noun.capitalize(), base=10)
+    x = Scale("amount", panel.x_limits or decade_limits(row["amount"] for row in rows), capitalized(noun), base=10)
     y = Scale("value", panel.y_limits or _limits(rows), metric, base=None)
     frame = Frame(panel, x, y, labels)
     colour = frame.colour["color"]

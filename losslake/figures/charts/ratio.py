@@ -17,6 +17,8 @@ from losslake.figures.links import Transform
 from losslake.figures.panel import ChartRow, Limits, Panel, Series, drawable_rows
 from losslake.questions.release.workload_facts import workload_labels
 from losslake.questions.trials.batch_size_words import at_sizes
+from losslake.questions.trials.step_amounts import measure_noun
+from losslake_schema.quantities import capitalized
 
 # The factor by which bars may extend the axis beyond the ratios; longer bars are clipped.
 _WIDEST_BAR = 4.0
@@ -55,9 +57,9 @@ def draw(request: ChartRequest) -> ChartPanels:
     of_workloads[facts["baseline"]] = []
     series = [Series(label, _placed(of_workloads[name], base), name) for name, label in labels.short.items()]
     baseline = labels.short[facts["baseline"]]
-    noun = facts["measure"].replace("_", "-")
+    noun = measure_noun(facts["measure"])
     notes = _notes(series, baseline, _neither(rows, base), noun)
-    title = f"{noun.capitalize()} to {goal_text(facts)}"
+    title = f"{capitalized(noun)} to {goal_text(facts)}"
     names = [one.label for one in series] if len(series) > 1 else []
     panel = request.panel(
         f"{title}, relative to {baseline}" if baseline else title, labels.common, names, notes, has_ends=True

@@ -38,7 +38,9 @@ from losslake.figures.layers import (
 )
 from losslake.figures.panel import ChartRow, Limits, Panel, Series, drawable_rows
 from losslake.questions.trials.result_rule import undertuned_tau
+from losslake.questions.trials.step_amounts import measure_noun
 from losslake.questions.tuning_budget import NON_DIVERGENT, populations
+from losslake_schema.quantities import capitalized
 from losslake_schema.reached import Floats
 from losslake_schema.statuses import INFEASIBLE
 
@@ -106,7 +108,7 @@ KIND = Kind("scaling", "/v1/scaling", draw)
 
 def _draw_amounts(request: ChartRequest) -> ChartPanels:
     """Draw the least amount to the target by batch size, in what was counted."""
-    noun, rows = request.facts["measure"].replace("_", "-"), request.rows
+    noun, rows = measure_noun(request.facts["measure"]), request.rows
     is_known = pc.or_(pc.is_valid(rows["amount"]), pc.equal(rows["n_reached"], 0))
     counted = rows.filter(is_known).drop_columns(["steps", "trial_id", "trial_workload", "value", "previous_step"])
     amounts = {"amount": "steps", "amount_trial_id": "trial_id", "amount_trial_workload": "trial_workload"}
@@ -119,8 +121,8 @@ def _draw_amounts(request: ChartRequest) -> ChartPanels:
         notes.append("Open triangles: the target wasn't reached.")
     if n_unknown := rows.num_rows - counted.num_rows:
         notes.append(f"Not drawn, as the {noun} aren't known: {n_unknown} of {rows.num_rows} batch sizes.")
-    what = f"{noun.capitalize()} to target"
-    title = f"{noun.capitalize()} to {goal_text(request.facts)}"
+    what = f"{capitalized(noun)} to target"
+    title = f"{capitalized(noun)} to {goal_text(request.facts)}"
     panel = request.panel(title, common, legend_labels(series), notes, has_ends=True)
     ends = summary(series, lambda one: ends_in_words(one, "steps", f" {noun}"))
     return ChartPanels([scaling_chart(series, panel, what=what)], notes, summary=[*ends])

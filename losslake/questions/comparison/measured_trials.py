@@ -41,7 +41,7 @@ def hardware_differs(measured: Sequence[MeasuredTrials], names: Sequence[str], s
 
     names: of the competitors. sizes: the batch sizes at which they are compared.
     """
-    if measured[0].measure.factors is not None:
+    if measured[0].measure.in_steps is not None:
         return
     of_each = [_systems(each, sizes) for each in measured]
     if not is_one_system(set().union(*of_each)):
@@ -73,23 +73,29 @@ def _curve_of(measure: Measure, curve: ScalingCurve, hits: Integers, amounts: Fl
     """Return a curve with amounts instead of steps. hits, amounts: by trial, as `of_trials` takes and returns them.
 
     For times, those of evaluations before, and of runs that never reach the target, are those of their steps at
-    the least time a step of any trial of the study that reached it; 0 if none did.
+    the least time a step of any trial of the study that reached it; 0 if none did. For other measures, runs that never
+    reach it take what the trial of the study would take that takes the least for these steps; 0 if it isn't known.
     """
     search = measure.search
     facts, steps = search.facts, at(search.records.step, hits)
     of_study = least_by_study(search, amounts, steps)
     row, least = of_study.row, of_study.amount
-    factors = measure.factors
-    if factors is None:
+    previous = at(at(search.records.previous_step, hits), row)
+    if measure.in_steps is not None:
+        of_previous = measure.in_steps.of_steps(previous, row)
+        until = measure.in_steps.of_steps(curve.censored_at[facts.study_of_trial], np.arange(len(hits)))
+        shortest = facts.first_least_by_study(np.isfinite(until), until)
+        censored_at = np.where(shortest == NEVER, 0.0, at(until, shortest))
+    else:
         pace = np.where(np.isfinite(amounts) & (steps > 0), amounts / np.maximum(steps, 1), np.inf)
         fastest = facts.first_least_by_study(np.isfinite(pace), pace, steps)
         factors = np.where(fastest == NEVER, 0.0, at(pace, fastest))
-    previous = at(at(search.records.previous_step, hits), row)
+        of_previous, censored_at = previous * factors, curve.censored_at * factors
     return ScalingCurve(
         batch_sizes=curve.batch_sizes,
         steps=least,
-        previous_steps=np.where((row != NEVER) & (previous >= 0), previous * factors, np.nan),
-        censored_at=np.where(curve.censored_at >= 0, curve.censored_at * factors, -1),
+        previous_steps=np.where((row != NEVER) & (previous >= 0), of_previous, np.nan),
+        censored_at=np.where(curve.censored_at >= 0, censored_at, -1),
         n_trials=curve.n_trials,
         n_reached=curve.n_reached,
     )

@@ -13,11 +13,12 @@ from losslake.analysis.settings import are_repeated
 from losslake.analysis.step_times import seconds_per_step
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
-from losslake.questions.trials.measure import Counting, Measure, MeasureName
+from losslake.questions.trials.measure import Measure
 from losslake.questions.trials.resources import accelerators_of, doubts_about_times, resources_of, several_systems
 from losslake.questions.trials.scaling_curve import trial_steps
 from losslake.questions.trials.search import Search
 from losslake.questions.trials.selection import Goal
+from losslake.questions.trials.step_amounts import Counting, MeasureName
 from losslake_schema.reached import Flags, Floats, Integers
 
 _GIVE_TIMES = "give step_time=BATCH_SIZE=SECONDS, at two batch sizes or more"
@@ -113,7 +114,7 @@ def _measures(view: ReleaseView, search: Search, accelerators: int | None) -> It
     measures: tuple[MeasureName, ...] = ("seconds", "accelerator_seconds")
     for measure in measures:
         try:
-            yield Measure.of(view, search, Counting(measure, None, accelerators))
+            yield Measure.of(view, search, Counting(measure, accelerators=accelerators))
         except BadParameter as error:
             if error.parameter != "measure":
                 raise

@@ -1,13 +1,14 @@
-"""The amount up to a target: steps, examples, epochs, seconds or accelerator-seconds; its least by study.
+"""The amount up to a target in steps, examples, epochs, tokens, FLOPs or times, and its least by study.
 
-Time to a target is the least time of any trial, which isn't always the one with the fewest steps.
+Time to a target is the least time of any trial, which isn't always the one with the fewest steps. So it is with tokens
+and FLOPs where the trials of a study differ in them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,20 +21,17 @@ from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.resources import doubts_about_times, resources_of
 from losslake.questions.trials.search import Search, at, column_at
 from losslake.questions.trials.selection import Goal
+from losslake.questions.trials.step_amounts import (
+    Counting,
+    MeasureName,
+    StepAmounts,
+    examples_of_epoch,
+    flops_of_token,
+    measure_noun,
+    tokens_of_example,
+)
 from losslake.questions.trials.study_results import StudyResults, least_by_study
 from losslake_schema.reached import NEVER, Floats, Integers
-
-MeasureName = Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"]
-_MOST_LISTED = 5
-
-
-@dataclass(frozen=True)
-class Counting:
-    """The amount to count up to a target. examples_per_epoch, accelerators: None for those that the logs say."""
-
-    measure: MeasureName
-    examples_per_epoch: int | None
-    accelerators: int | None
 
 
 @dataclass(frozen=True)
@@ -71,94 +69,99 @@ class Amounts:
 class Measure:
     """The amount that is counted in one workload.
 
-    name: of the measure. factors: by study, its amount in a step; None for times. accelerators: by trial, 1 for
-    seconds, NaN if unknown.
+    name: of the measure. in_steps: the amounts of steps; None for times. accelerators: by trial, NaN if unknown; None
+    where they don't count.
     """
 
     view: ReleaseView
     search: Search
     name: MeasureName
-    factors: Floats | None
-    accelerators: Floats
+    in_steps: StepAmounts | None
+    accelerators: Floats | None = None
 
     @staticmethod
     def of(view: ReleaseView, search: Search, counting: Counting) -> Measure:
         """Return the measure; raises BadParameter where the logs don't say what it takes."""
-        factors, accelerators = _factors(view, search.facts, counting), np.ones(len(search.admitted))
-        if counting.measure == "accelerator_seconds":
-            accelerators = _accelerators_of(view, search.facts, counting)
-        if factors is None:
-            _check_times(search)
-        return Measure(view, search, counting.measure, factors, accelerators)
+        if not counting.is_timed:
+            return Measure(view, search, counting.measure, StepAmounts.of(view, search.facts, counting))
+        is_of_each = counting.measure == "accelerator_seconds"
+        accelerators = _accelerators_of(view, search.facts, counting) if is_of_each else None
+        _check_times(search)
+        return Measure(view, search, counting.measure, None, accelerators)
 
     @staticmethod
     def of_seconds(view: ReleaseView, search: Search) -> Measure:
         """Return the measure of seconds, whether the logs have times or not."""
-        return Measure(view, search, "seconds", None, np.ones(len(search.admitted)))
+        return Measure(view, search, "seconds", None)
 
     @property
     def noun(self) -> str:
         """The amount that is counted, in words."""
-        return self.name.replace("_", "-")
-
-    def of_steps(self, steps: Integers, studies: Integers) -> Floats:
-        """Return the amounts of steps in studies of these indices; not for times."""
-        assert self.factors is not None
-        return steps * self.factors[studies]
+        return measure_noun(self.name)
 
     def of_records(self) -> Floats:
         """Return the amounts at all records of the search; NaN where they aren't known."""
         records = self.search.records
         trials = np.repeat(records.rows, np.diff(records.offsets))
-        if self.factors is not None:
-            return self.of_steps(records.step, self.search.facts.study_of_trial[trials])
+        if self.in_steps is not None:
+            return self.in_steps.of_steps(records.step, trials)
         if records.elapsed_s is None:
             return np.full(len(records.step), np.nan)
         is_known = np.isfinite(records.elapsed_s) & (records.elapsed_s >= 0)
-        return np.where(is_known, records.elapsed_s, np.nan) * self.accelerators[trials]
+        return self._of_times(np.where(is_known, records.elapsed_s, np.nan), trials)
 
     def of_trials(self, hits: Integers) -> Floats:
         """Return the amount to the first hit by trial; inf for never, NaN where it isn't known. hits: records."""
-        if self.factors is not None:
-            amounts = self.of_steps(at(self.search.records.step, hits), self.search.facts.study_of_trial)
+        trials = np.arange(len(hits))
+        if self.in_steps is not None:
+            amounts = self.in_steps.of_steps(at(self.search.records.step, hits), trials)
         else:
-            amounts = _hit_times(self.search, hits) * self.accelerators
+            amounts = self._of_times(_hit_times(self.search, hits), trials)
         return np.where(hits == NEVER, np.inf, amounts)
+
+    def _of_times(self, seconds: Floats, trials: Integers) -> Floats:
+        return seconds if self.accelerators is None else seconds * at(self.accelerators, trials)
 
     def least(self, results: StudyResults, goal: Goal) -> Amounts:
         """Return the least amounts to a goal. results: of the same goal."""
-        if self.factors is not None:
-            studies = np.arange(len(results.row))
-            least = self.of_steps(results.steps, studies)
-            none = np.zeros(len(studies), np.int64)
+        if self.in_steps is not None and self.in_steps.grow_alike:
+            least = self.in_steps.of_steps(results.steps, results.row)
+            none = np.zeros(len(results.row), np.int64)
             return Amounts(results.row, least, results.steps, results.n_reached, none, None, None)
         hits = self.search.first_hits(goal)
         return self.least_of(self.of_trials(hits), at(self.search.records.step, hits))
 
     def least_of(self, amounts: Floats, steps: Integers) -> Amounts:
-        """Return the least of these times, ties to fewer steps. amounts: as of_trials returns them."""
-        facts, of_times = self.search.facts, least_by_study(self.search, amounts, steps)
-        row = of_times.row
-        resources = resources_of(self.view, facts).take(pa.array(row, mask=row == NEVER))
+        """Return the least of these amounts, ties to fewer steps. amounts: as of_trials returns them."""
+        facts, of_study = self.search.facts, least_by_study(self.search, amounts, steps)
+        row = of_study.row
+        systems = resources_of(self.view, facts).take(pa.array(row, mask=row == NEVER)) if self.in_steps is None else {}
         return Amounts(
             row=row,
-            least=of_times.amount,
+            least=of_study.amount,
             steps=at(steps, row),
             n_known=facts.sums_by_study(np.isfinite(amounts)),
             n_unknown=facts.sums_by_study(np.isnan(amounts)),
-            hardware=resources["hardware"],
-            accelerator=resources["accelerator"],
+            hardware=systems["hardware"] if systems else None,
+            accelerator=systems["accelerator"] if systems else None,
         )
+
+    def caveats(self) -> Iterator[str]:
+        """Yield in words how the amounts of the admitted trials were counted where no log states them."""
+        if self.in_steps is not None:
+            yield from self.in_steps.caveats(self.search.admitted)
 
     def doubts(self, goal: Goal) -> Iterator[str]:
         """Yield in words how many of the trials that reached a goal have times that can't all be right."""
-        if self.factors is None:
+        if self.in_steps is None:
             yield from doubts_about_times(self.search, goal, self.noun)
 
     def left_out(self, n_unknown: int) -> Iterator[str]:
         """Yield in words the trials that reached the target in an unknown amount."""
         if n_unknown:
             what = "no time" if self.name == "seconds" else "no time or number of accelerators"
+            if self.in_steps is not None:
+                what = f"no {self.in_steps.unknown}"
             yield f"{self.search.facts.workload}: {what} is known for {n_unknown} of the trials that reached the target"
 
 
@@ -169,36 +172,31 @@ def curve_amounts(
 
     It takes their columns. Raises BadParameter.
     """
-    factors = _factors(view, facts, counting)
-    if factors is not None:
-        import pyarrow.compute as pc  # here, since commands do without it: it takes 0.02 s to import
-
-        factor = float(factors[study])
-        return lambda columns: pc.multiply(columns["step"].cast(pa.float64()), factor)
     if counting.measure == "seconds":
         return lambda columns: columns["elapsed_s"]
     rows = facts.rows_of(study)
-    trials, accelerators = facts.trials.trial_id[rows], _accelerators_of(view, facts, counting)[rows]
+    trials = facts.trials.trial_id[rows]
 
-    def accelerator_seconds(columns: Mapping[str, pa.Array]) -> pa.Array:
-        numbers = accelerators[np.searchsorted(trials, columns["trial_id"].to_numpy())]
-        amounts = columns["elapsed_s"].to_numpy(zero_copy_only=False) * numbers
-        return pa.array(amounts, mask=np.isnan(amounts))
+    def places(columns: Mapping[str, pa.Array]) -> Integers:
+        """Return the rows in facts.trials of these evaluations."""
+        found: Integers = rows.start + np.searchsorted(trials, columns["trial_id"].to_numpy())
+        return found
 
-    return accelerator_seconds
+    if not counting.is_timed:
+        in_steps = StepAmounts.of(view, facts, counting)
+        return lambda columns: _known(in_steps.of_steps(columns["step"].to_numpy(), places(columns)))
+    accelerators = _accelerators_of(view, facts, counting)
+    return lambda columns: _known(columns["elapsed_s"].to_numpy(zero_copy_only=False) * accelerators[places(columns)])
 
 
-def _factors(view: ReleaseView, facts: WorkloadFacts, counting: Counting) -> Floats | None:
-    """Return by study the amount in a step; None for times. Raises BadParameter."""
-    sizes = np.asarray(facts.batch_sizes, np.float64)
-    match counting.measure:
-        case "steps":
-            return np.ones(len(sizes))
-        case "examples":
-            return sizes
-        case "epochs":
-            return sizes / (counting.examples_per_epoch or _epoch(resources_of(view, facts), facts))
-    return None
+def curve_caveats(view: ReleaseView, facts: WorkloadFacts, study: int, counting: Counting) -> Iterator[str]:
+    """Yield in words how the amounts of a study's trials are counted where no log states them; raises BadParameter."""
+    is_counted = facts.study_of_trial == study
+    yield from StepAmounts.of(view, facts, counting).caveats(is_counted)
+
+
+def _known(amounts: Floats) -> pa.Array:
+    return pa.array(amounts, mask=np.isnan(amounts))
 
 
 def _accelerators_of(view: ReleaseView, facts: WorkloadFacts, counting: Counting) -> Floats:
@@ -216,18 +214,6 @@ def _accelerators(resources: pa.Table, facts: WorkloadFacts) -> Floats:
     return np.asarray(counts, np.float64)
 
 
-def _epoch(resources: pa.Table, facts: WorkloadFacts) -> float:
-    """Return the examples in an epoch of a workload; raises BadParameter."""
-    counts = np.unique(resources["examples_per_epoch"].drop_null().to_numpy())
-    if len(counts) == 1:
-        return float(counts[0])
-    why = f"the logs of {facts.workload} don't say how many examples an epoch has"
-    if len(counts):
-        listed = ", ".join(f"{count:,.12g}" for count in counts[:_MOST_LISTED]) + (", …" * (len(counts) > _MOST_LISTED))
-        why = f"the logs of {facts.workload} have epochs of {listed} examples"
-    raise BadParameter("examples_per_epoch", f"{why}: give examples_per_epoch=N")
-
-
 def _check_times(search: Search) -> None:
     """Raise BadParameter if the records of the workload have no times."""
     records = search.records
@@ -239,18 +225,19 @@ def _check_times(search: Search) -> None:
 def refusals(view: ReleaseView, search: Search) -> dict[MeasureName, BadParameter]:
     """Return why a workload can't be counted in a measure, by measure; without those in which it can."""
     refused: dict[MeasureName, BadParameter] = {}
-    resources = resources_of(view, search.facts)
-    try:
-        _epoch(resources, search.facts)
-    except BadParameter as error:
-        refused["epochs"] = error
-    try:
-        _check_times(search)
-        _accelerators(resources, search.facts)
-    except BadParameter as error:
-        refused["accelerator_seconds"] = error
-        if error.parameter == "measure":
-            refused["seconds"] = error
+    facts, resources = search.facts, resources_of(view, search.facts)
+    needs: tuple[tuple[Callable[[], object], tuple[MeasureName, ...]], ...] = (
+        (lambda: examples_of_epoch(resources, facts), ("epochs",)),
+        (lambda: tokens_of_example(resources, facts, Counting("tokens")), ("tokens", "flops")),
+        (lambda: flops_of_token(resources, facts, Counting("flops")), ("flops",)),
+        (lambda: _accelerators(resources, facts), ("accelerator_seconds",)),
+        (lambda: _check_times(search), ("seconds", "accelerator_seconds")),
+    )
+    for check, measures in needs:
+        try:
+            check()
+        except BadParameter as error:
+            refused |= dict.fromkeys(measures, error)
     return refused
 
 

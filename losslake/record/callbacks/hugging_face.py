@@ -62,7 +62,7 @@ class LossLakeCallback(TrainerCallback):
         file = Path(args.output_dir or ".") / NAME_FILE
         run = self._session.begin(
             batch_size=check_batch_size(self._batch_size, known_batch_size(args), _HOW),
-            parameters=stated_parameters(args),
+            parameters=stated_parameters(args) | planned_steps(state),
             updates=state.global_step,
             last=self._last_run(file) if is_first else None,
             rank=0 if is_first else 1,
@@ -106,3 +106,8 @@ def stated_parameters(args: Any) -> dict[str, Any]:
     values = ((name, getattr(args, name, None)) for name in _PARAMETERS)
     plain = ((name, getattr(value, "value", value)) for name, value in values)
     return {name: value for name, value in plain if isinstance(value, str | int | float | bool)}
+
+
+def planned_steps(state: Any) -> dict[str, int]:
+    """Return the number of updates that a Trainer plans, over which its schedule of the learning rate is spread."""
+    return {"max_steps": int(state.max_steps)} if state.max_steps > 0 else {}

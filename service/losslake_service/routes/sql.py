@@ -33,9 +33,9 @@ collections, workloads, studies, trials, measurements, records, metrics, goals, 
 for any target steps_to(metric, target) by trial, result_at(metric, target) by study and best_setting_at(metric, target)
 by study of repeated settings, with direction := 'minimize' or 'maximize' where the metric has none;
 pooled_result_at(metric, target, workload := 'collection/dataset/model/*') pools the workloads that match by batch size;
-amounts_to(metric, target, measure := 'seconds') by trial and amount_at by study count examples, epochs, seconds or
-accelerator_seconds instead of steps. Time, memory and result size are limited: a problem document names the limit that
-was exceeded, and a truncated result is marked."""
+amounts_to(metric, target, measure := 'seconds') by trial and amount_at by study count examples, epochs, tokens, flops,
+seconds or accelerator_seconds instead of steps. Time, memory and result size are limited: a problem document names the
+limit that was exceeded, and a truncated result is marked."""
 _RESPONSES = describe_responses(
     f"The result. {ROWS_ONLY}",
     content_in_all_formats("SqlRows", is_binary=False),

@@ -1,4 +1,4 @@
-"""The switch of a page between steps, examples, epochs, seconds and accelerator-seconds."""
+"""The switch of a page between what it can count: steps, examples, epochs, tokens, FLOPs and times."""
 
 from __future__ import annotations
 
@@ -10,13 +10,19 @@ from losslake.questions.declaration.measured import MeasureParameters
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
-from losslake.questions.trials.measure import MeasureName, refusals
+from losslake.questions.trials.measure import refusals
 from losslake.questions.trials.search import open_searches
 from losslake.questions.trials.selection import Selection
+from losslake.questions.trials.step_amounts import MeasureName, measure_noun
 from losslake_service.web.page import GoalParameters
 
 # What a reader can tell where logs don't: the label of its field, by parameter.
-_FIELD_LABELS = {"examples_per_epoch": "Examples in an epoch", "accelerators": "Accelerators of each trial"}
+_FIELD_LABELS = {
+    "examples_per_epoch": "Examples in an epoch",
+    "tokens_per_example": "Tokens in an example",
+    "n_parameters": "Parameters of the model",
+    "accelerators": "Accelerators of each trial",
+}
 
 
 class CountedParameters(MeasureParameters, GoalParameters):
@@ -31,6 +37,10 @@ class CountedParameters(MeasureParameters, GoalParameters):
         """Return the names and values of the parameters that differ from their defaults, for hidden fields."""
         changed = self.model_dump(exclude_defaults=True, exclude={"release", "page", *without})
         return list(changed.items())
+
+    def kept_uncounted(self, *without: str) -> list[tuple[str, object]]:
+        """Return the same without the parameters of what is counted, which the forms of measures give themselves."""
+        return self.kept(*MeasureParameters.model_fields, *without)
 
 
 @dataclass(frozen=True)
@@ -65,15 +75,20 @@ def measured(parameters: MeasureParameters) -> dict[str, Any]:
 def offered_measures(
     view: ReleaseView, selection: Selection, current: Mapping[str, Any], url: Callable[..., str]
 ) -> Iterator[OfferedMeasure]:
-    """Yield what the trials of all selected workloads can be counted in. url: returns the page with changes."""
+    """Yield what the trials of all selected workloads can be counted in. url: returns the page with changes.
+
+    Of models whose size and tokens are both unknown, neither tokens nor FLOPs are offered: they may read no text.
+    """
     refused: dict[MeasureName, BadParameter] = {}
     for search in open_searches(view, selection):
         refused = refusals(view, search) | refused
+    unknown = {refused[name].parameter for name in ("tokens", "flops") if name in refused}
+    labels = {name: label for name, label in _FIELD_LABELS.items() if len(unknown) < 2 or name not in unknown}
     for name in get_args(MeasureName):
-        noun, why = name.replace("_", "-"), refused.get(name)
+        noun, why = measure_noun(name), refused.get(name)
         is_current = name == current.get("measure", "steps")
         if why is None or is_current:
             changes = dict.fromkeys(MeasureParameters.model_fields) | {"measure": None if name == "steps" else name}
             yield OfferedMeasure(name, noun, url(**changes), is_current)
         else:
-            yield OfferedMeasure(name, noun, "", False, str(why), why.parameter, _FIELD_LABELS.get(why.parameter, ""))
+            yield OfferedMeasure(name, noun, "", False, str(why), why.parameter, labels.get(why.parameter, ""))

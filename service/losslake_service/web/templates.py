@@ -19,7 +19,7 @@ from losslake.analysis.measured_levels import stated
 from losslake.questions.release.changes import changes_in_words
 from losslake.questions.trials.batch_size_words import joined
 from losslake_schema.names import Study, Trial, Workload
-from losslake_schema.quantities import amount, counted, plural
+from losslake_schema.quantities import amount, capitalized, counted, plural
 from losslake_service.web.documentation import site_documents
 from losslake_service.web.site_pages import navigation
 from losslake_service.web.static_files import STATIC_FILES
@@ -166,8 +166,8 @@ def environment_of(*folders: Path) -> Environment:
         lstrip_blocks=True,
     )
     filters = (
-        count, counted, plural, significant, amount, ratio, percent, moment, in_script, prose, with_release,
-        without_release,
+        capitalized, count, counted, plural, significant, amount, ratio, percent, moment, in_script, prose,
+        with_release, without_release,
     )  # fmt: skip
     environment.filters |= {each.__name__: each for each in filters} | {
         "path_of": page_path,

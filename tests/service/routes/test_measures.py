@@ -1,9 +1,10 @@
-"""REST, SQL and the library count examples, epochs, seconds and accelerator-seconds alike, as plain Python does."""
+"""REST, SQL and the library count every measure alike, as plain Python does."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from fastapi.testclient import TestClient
@@ -11,6 +12,7 @@ from fastapi.testclient import TestClient
 import losslake
 from losslake.lake.lake import Lake
 from losslake.library.lake import Lake as LibraryLake
+from losslake.questions.trials.step_amounts import MeasureName
 from losslake_ingest.run import ingest
 from tests.applications import client_with_sql
 from tests.oracle import amount_of
@@ -22,6 +24,15 @@ TRIALS = {
     (64, 1): (0.5, 1, 40), (64, 2): (0.5, 1, 40), (64, 3): (0.25, None, 80), (64, 4): (0.7, 4, 30),
     (512, 1): (0.5, 1, None),
 }  # fmt: skip
+# By batch size and trial_id: facts of the trial's model; some logs have none of some.
+MODELS: dict[tuple[int, int], dict[str, float]] = {
+    (8, 1): {"tokens_per_example": 16, "n_parameters": 1000},
+    (8, 2): {"tokens_per_example": 16, "n_parameters_non_embedding": 500},
+    (8, 3): {"n_parameters": 1000},
+    (64, 1): {"tokens_per_example": 8, "flops_per_token": 7000.5, "n_parameters": 1000},
+    (64, 2): {"tokens_per_example": 16},
+    (64, 4): {"tokens_per_example": 32, "n_active_parameters": 100, "n_parameters": 1000},
+}
 MAPPING = f"""
 [collection]
 name = "timed"
@@ -37,6 +48,11 @@ error = "{METRIC}"
 elapsed_s = "elapsed_s"
 [parameters]
 accelerators = "{{accelerators}}"
+tokens_per_example = "{{tokens_per_example}}"
+n_parameters = "{{n_parameters}}"
+n_parameters_non_embedding = "{{n_parameters_non_embedding}}"
+n_active_parameters = "{{n_active_parameters}}"
+flops_per_token = "{{flops_per_token}}"
 system = "{{system}}"
 [[goal]]
 metric = "{METRIC}"
@@ -53,11 +69,12 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient,
     for (size, number), (pace, accelerators, reached) in TRIALS.items():
         path = folder / f"logs/{size}/{number}.csv"
         path.parent.mkdir(exist_ok=True)
-        lines = ["step,error,elapsed_s,accelerators,system" if accelerators else "step,error,elapsed_s,system"]
+        model = {**({"accelerators": accelerators} if accelerators else {}), **MODELS.get((size, number), {})}
+        lines = [",".join(["step", "error", "elapsed_s", "system", *model])]
         for step in range(0, 201, 10):
             value = 0.9 + number / 1000 if reached is None or step < reached else 0.4
             clock = "" if pace is None else repr(pace * step)
-            lines.append(f"{step},{value},{clock},{f'{accelerators},' if accelerators else ''}box{number}")
+            lines.append(",".join([str(step), repr(value), clock, f"box{number}", *map(repr, model.values())]))
         path.write_text("\n".join(lines) + "\n")
     lake = Lake.create(folder / "lake")
     summary = ingest(lake, [folder / "logs"])
@@ -78,7 +95,15 @@ def expected(measure: str) -> list[dict[str, Any]]:
         own = [(number, *trial) for (of, number), trial in TRIALS.items() if of == size]
         amounts = [
             (
-                amount_of(measure, size, steps, pace and pace * steps, EPOCH, accelerators),
+                amount_of(
+                    measure,
+                    size,
+                    steps,
+                    pace and pace * steps,
+                    EPOCH,
+                    accelerators,
+                    MODELS.get((size, number)),
+                ),
                 steps,
                 number,
             )
@@ -92,7 +117,7 @@ def expected(measure: str) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.parametrize("measure", ["steps", "examples", "epochs", "seconds", "accelerator_seconds"])
+@pytest.mark.parametrize("measure", get_args(MeasureName))
 def test_rest_sql_and_library_give_the_least_amounts_of_plain_python(
     both: tuple[TestClient, LibraryLake], measure: str
 ) -> None:
@@ -143,3 +168,20 @@ def test_an_unknown_measure_is_refused_in_sql_too(timed: TestClient) -> None:
     answer = timed.post("/v1/sql", json={"sql": f"FROM amount_at('{METRIC}', 0.5, measure := 'watts')"})
     assert answer.status_code == 422
     assert "measure 'watts' to val/classification_error is none of steps" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("kind", ["workloads", "studies", "trials"])
+def test_pages_offer_tokens_and_flops_where_a_trial_states_them(timed: TestClient, kind: str) -> None:
+    place = {"workloads": WORKLOAD, "studies": f"{WORKLOAD}/8", "trials": f"{WORKLOAD}/8/1"}[kind]
+    text = timed.get(f"/{kind}/{place}", params={"measure": "flops"}, headers={"accept": "text/html"}).text
+    offered = text.partition('<nav class="measures"')[2].partition("</nav>")[0]
+    links = {noun.strip() for noun in re.findall(r">([^<>]+)</a>", offered)}
+    assert links == {"steps", "examples", "tokens", "FLOPs", "seconds", "accelerator-seconds"}
+    assert "FLOPs" in text.partition('<nav class="measures"')[0] or "FLOPs" in text.partition("</nav>")[2]
+
+
+def test_curves_by_flops_have_an_axis_of_them(timed: TestClient) -> None:
+    asked = {"study": f"{WORKLOAD}/64", "metric": METRIC, "measure": "flops"}
+    figure = timed.get("/v1/figures/curves.vl.json", params=asked)
+    assert figure.status_code == 200, figure.text
+    assert '"title": "FLOPs"' in figure.text or '"title":"FLOPs"' in figure.text

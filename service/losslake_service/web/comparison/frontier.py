@@ -1,4 +1,4 @@
-"""The comparison of all trials on a data set: the best value of each against steps, examples or time."""
+"""The comparison of all trials on a data set: the best value of each against steps, examples, FLOPs or time."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.known_names import display_name, heading_of
 from losslake.questions.release.pool import ANY
 from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.step_amounts import measure_noun
 from losslake_schema.names import Trial, Workload
 from losslake_service.web.code_lines import statement
 from losslake_service.web.page import Page, PageRequest
@@ -20,7 +21,7 @@ from losslake_service.web.starting_example import first_chart
 
 PATH = "/compare"
 _MOST_ROWS = 30
-Measure = Literal["steps", "examples", "seconds"]
+Measure = Literal["steps", "examples", "tokens", "flops", "seconds"]
 
 
 def frontier_page(request: PageRequest) -> Page:
@@ -52,7 +53,8 @@ def frontier_page(request: PageRequest) -> Page:
     except BadParameter as error:
         trouble = str(error)
     shown = display_name("dataset", next(each for each in view.listed if each.dataset == dataset))
-    title = f"Best {metric} on {shown} by {parameters.measure}"
+    noun = measure_noun(parameters.measure)
+    title = f"Best {metric} on {shown} by {noun}"
     chart = None
     if answer is not None:
         text = statement("frontier", dataset=dataset, metric=metric, measure=parameters.measure)
@@ -61,13 +63,17 @@ def frontier_page(request: PageRequest) -> Page:
     return Page(
         template="compare/frontier.html",
         title=title,
-        description=f"The best {metric} of every trial on {shown}, and how few {parameters.measure} it took.",
+        description=f"The best {metric} of every trial on {shown}, and how few {noun} it took.",
         url=request.url(PATH, **state),
         content={
             "state": state,
+            "noun": noun,
             "datasets": sorted(datasets),
             "metrics": metrics,
-            "measures": [(name, request.url(PATH, **{**state, "measure": name})) for name in get_args(Measure)],
+            "measures": [
+                (name, measure_noun(name), request.url(PATH, **{**state, "measure": name}))
+                for name in _measures(view, dataset)
+            ],
             "colours": get_args(ColourBy),
             "chart": chart,
             "trouble": trouble,
@@ -80,6 +86,12 @@ def frontier_page(request: PageRequest) -> Page:
         styles=("atlas.css",),
         data=chart.data("json") if chart else None,
     )
+
+
+def _measures(view: ReleaseView, dataset: str) -> list[str]:
+    """Return what a data set is compared by: without tokens and FLOPs where no trial's are known."""
+    has_tokens = dataset in view.table("datasets_with_tokens", {})["dataset"].to_pylist()
+    return [name for name in get_args(Measure) if has_tokens or name not in ("tokens", "flops")]
 
 
 def _without_data(request: PageRequest) -> Page:

@@ -18,8 +18,10 @@ from losslake.questions.release.parsed_names import parse_workload
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.batch_size_words import joined
 from losslake.questions.trials.selection import Selection
+from losslake.questions.trials.step_amounts import measure_noun
 from losslake.questions.trials.trials_where import conditions_in_words, trials_where
 from losslake_schema.names import Study, Workload
+from losslake_schema.quantities import capitalized
 from losslake_service.web.caveats import caveats
 from losslake_service.web.chart import Chart
 from losslake_service.web.code_lines import statement
@@ -49,8 +51,6 @@ _IN_WORDS: Mapping[str | None, str] = {
     "one submitter": "not judged: one submitter",
     "neither reaches": "neither reaches it",
 }
-# Parameters that the forms of measures give themselves, or that have several values.
-_NOT_KEPT = ("workload", "measure", "examples_per_epoch", "accelerators", "where")
 ComparisonRow = dict[str, Any]
 # The text and the address of a comparison.
 Suggestion = tuple[str, str]
@@ -92,8 +92,8 @@ class CompareRequest:
 
     @property
     def noun(self) -> str:
-        """The measure in words: steps, examples, epochs, seconds or accelerator-seconds."""
-        return self.parameters.measure.replace("_", "-")
+        """The measure in words: steps, examples, FLOPs, accelerator-seconds."""
+        return measure_noun(self.parameters.measure)
 
     @property
     def of_goal(self) -> dict[str, Any]:
@@ -179,7 +179,7 @@ def compare_page(page: PageRequest) -> Page:
     comparison = _comparison(request, labels)
     chosen = [_chosen(request, each, label) for each, label in zip(workloads, labels, strict=True)]
     picture = comparison["ratio"] or comparison["curves"] or comparison["scaling"]
-    sentences = [f"{request.noun.capitalize()} to {request.goal.text} by batch size.", *comparison["sentences"]]
+    sentences = [f"{capitalized(request.noun)} to {request.goal.text} by batch size.", *comparison["sentences"]]
     return Page(
         template="compare.html",
         title=title,
@@ -257,7 +257,7 @@ def _comparison(request: CompareRequest, labels: Sequence[str]) -> dict[str, Any
     is_judged = not request.parameters.where
     if is_judged and len(request.workloads) > 1 and len(common) >= _FEWEST_FOR_SCALING:
         query = {**request.of_goal, **request.counted, "baseline": str(baseline), "budget": request.parameters.budget}
-        title = f"{request.noun.capitalize()} to {goal.text}, relative to {baseline}, by batch size"
+        title = f"{capitalized(request.noun)} to {goal.text}, relative to {baseline}, by batch size"
         ratio = request.chart("ratio", query, title, "trials_of_workloads")
         if not request.counted:
             title = f"Performance profile: how often each reaches {goal.text} within a factor of the fewest steps"
@@ -286,7 +286,7 @@ def _comparison(request: CompareRequest, labels: Sequence[str]) -> dict[str, Any
         "measured": request.counted,
         "kept": [
             *(("workload", each) for each in request.workloads),
-            *request.parameters.kept(*_NOT_KEPT),
+            *request.parameters.kept_uncounted("workload", "where"),
             *(("where", each) for each in request.parameters.where),
             ("release", page.pinned),
         ],
@@ -321,7 +321,7 @@ def _units(request: CompareRequest, labels: Sequence[str]) -> tuple[str, str]:
 
 def _scaling_chart(request: CompareRequest, start: int | None) -> Chart:
     """Return what is counted by batch size; steps relative to those at `start` where that is requested and can be."""
-    query, title = request.of_goal | request.counted, f"{request.noun.capitalize()} to {request.goal.text}"
+    query, title = request.of_goal | request.counted, f"{capitalized(request.noun)} to {request.goal.text}"
     if request.parameters.scale == "relative" and start is not None:
         query["normalize_to"] = start
         title += f", relative to those at batch size {start}"

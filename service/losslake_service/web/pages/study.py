@@ -28,6 +28,7 @@ from losslake_service.web.studies.metaparameters import (
     metaparameters_of_study,
     search_space,
 )
+from losslake_service.web.studies.schedule import schedule_in_words
 from losslake_service.web.studies.sources import contributors, data_downloads, data_files, study_facts
 from losslake_service.web.studies.trial_table import StudyParameters, choices, table_section
 from losslake_service.web.studies.trials import StudyTrials, select_goal, study_trials
@@ -67,6 +68,7 @@ def study_page(request: PageRequest) -> Page:
             "study": study,
             "facts": of_study,
             "contributors": contributors(view, study_id),
+            "schedule": schedule_in_words(facts.trials[facts.rows_of(index)]),
             "metrics": facts.metrics[index],
             "goals": [each for each in goals_of(view, facts) if each.metric in facts.metrics[index]],
             "selected": selected,

@@ -18,6 +18,7 @@ from losslake_service.web.page import Page, PageKind, PageRequest
 from losslake_service.web.studies.answers import STATUS_WORDS, trial_answer, trial_place
 from losslake_service.web.studies.charts import CurveParameters, curves_of_trial
 from losslake_service.web.studies.metaparameters import Text, joined, search_space
+from losslake_service.web.studies.schedule import schedule_in_words
 from losslake_service.web.studies.sources import (
     Facts,
     contributors,
@@ -79,6 +80,7 @@ def trial_page(request: PageRequest) -> Page:
             "facts": of_trial,
             "contributors": contributors(view, study_id, trial.trial_id),
             "status": STATUS_WORDS[trials.status[row]],
+            "schedule": schedule_in_words(facts.trials[facts.rows_of(index)][row : row + 1]),
             "selected": selected,
             "answer": answer,
             "place": place,

@@ -17,7 +17,7 @@ from losslake.questions.release.pool import ANY
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.trials_where import conditions_in_words, facts_of_trials, trials_where
 from losslake_schema.names import Workload
-from losslake_schema.quantities import plural
+from losslake_schema.quantities import capitalized, plural
 from losslake_schema.registry import metric_named
 from losslake_service.web.bare_page import SITE
 from losslake_service.web.chart import Chart
@@ -226,7 +226,7 @@ def _pool(request: WorkloadRequest) -> tuple[str, str] | None:
 
 def _description(request: WorkloadRequest, sentences: Sequence[str]) -> str:
     """Return a short answer for search engines and previews of links."""
-    text = f"{request.noun.capitalize()} to {request.goal.text} by batch size."
+    text = f"{capitalized(request.noun)} to {request.goal.text} by batch size."
     for sentence in sentences:
         if len(text) + len(sentence) < _LONGEST_DESCRIPTION:
             text = f"{text} {sentence}"

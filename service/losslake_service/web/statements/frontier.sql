@@ -1,13 +1,18 @@
 -- The best evaluation of every trial on a data set, and every evaluation on the Pareto front of all of them.
 WITH evaluations AS (
   SELECT r.collection, r.dataset, r.model, r.optimizer, r.batch_size, r.trial_id, r.step, r.value,
-         CASE $measure WHEN 'steps' THEN r.step WHEN 'examples' THEN r.step * r.batch_size ELSE r.elapsed_s END AS amount,
+         CASE $measure WHEN 'steps' THEN r.step WHEN 'examples' THEN r.step * r.batch_size
+                       WHEN 'tokens' THEN r.step * r.batch_size * k.tokens_per_example
+                       WHEN 'flops' THEN r.step * r.batch_size * (k.tokens_per_example * coalesce(
+                         k.flops_per_token, 6 * k.n_active_parameters, 6 * k.n_parameters, 6 * k.n_parameters_non_embedding))
+                       ELSE r.elapsed_s END AS amount,
          CASE m.direction WHEN 'minimize' THEN r.value ELSE -r.value END AS loss,
          row_number() OVER (PARTITION BY r.collection, r.model, r.optimizer, r.batch_size, r.trial_id
                             ORDER BY r.step DESC) = 1 AS is_best
   FROM records AS r
   JOIN metrics AS m USING (metric)
   JOIN trials AS t USING (collection, dataset, model, optimizer, batch_size, trial_id)
+  JOIN trial_resources AS k USING (collection, dataset, model, optimizer, batch_size, trial_id)
   ANTI JOIN flags AS f USING (collection, dataset, model, optimizer, batch_size, trial_id)
   WHERE r.metric = $metric AND r.dataset = $dataset AND t.status = 'COMPLETE'
 ), compared AS (

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.step_amounts import measure_noun
 from losslake_schema.names import Study, Trial
 from losslake_schema.reached import Integers
 from losslake_service.web.chart import Chart
@@ -41,7 +42,7 @@ class CurveParameters(CountedParameters):
     @property
     def noun(self) -> str:
         """The measure in words, in the singular but for times: step, example, seconds."""
-        return {"steps": "step", "examples": "example"}.get(self.measure, self.measure.replace("_", "-"))
+        return {"steps": "step", "examples": "example", "tokens": "token"}.get(self.measure, measure_noun(self.measure))
 
 
 @dataclass(frozen=True)

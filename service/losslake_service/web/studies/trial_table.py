@@ -13,7 +13,7 @@ from pydantic import Field
 from losslake.questions.declaration.parameters import Natural
 from losslake.questions.release.errors import BadParameter, near_names
 from losslake_schema.names import Study, Trial
-from losslake_schema.quantities import amount
+from losslake_schema.quantities import amount, capitalized
 from losslake_schema.reached import NEVER, Flags
 from losslake_schema.statuses import STATUSES, Status
 from losslake_service.web.goals import PageGoal
@@ -105,7 +105,7 @@ def table_section(
     named = [("trial_id", "Trial", True), *map(_heading, runs), ("status", "Status", False)]
     if goal:
         if trials.noun != "steps":
-            named.append(("amount", f"{trials.noun.capitalize()} to target", True))
+            named.append(("amount", f"{capitalized(trials.noun)} to target", True))
         named += [("steps", "Steps to target", True), ("best_value", f"Best {goal.metric}", True)]
     named.append(("last_step", "Last step", True))
     named += map(_heading, others)

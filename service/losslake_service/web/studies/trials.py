@@ -114,8 +114,9 @@ class StudyTrials:
         steps = counted(int(self.steps[row]), "step")
         if self.noun == "steps":
             return steps
-        is_known = not math.isnan(self.amounts[row])
-        return f"{amount(self.amounts[row])} {self.noun}, {steps}" if is_known else f"{steps} in an unknown time"
+        if math.isnan(self.amounts[row]):
+            return f"{steps} in an unknown time" if "seconds" in self.noun else f"{steps}, {self.noun} unknown"
+        return f"{amount(self.amounts[row])} {self.noun}, {steps}"
 
     def row_of(self, trial_id: int) -> int:
         """Return the row of a trial by its number."""

@@ -12,8 +12,10 @@ from losslake.questions.declaration.measured import MeasureParameters
 from losslake.questions.declaration.parameters import MOST_CONDITIONS, BudgetParameters, DirectionParameters
 from losslake.questions.declaration.reference_lines import reference_of
 from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.step_amounts import measure_noun
 from losslake.questions.trials.trials_where import chosen_trials
 from losslake_schema.names import Study, Trial, Workload
+from losslake_schema.quantities import capitalized
 from losslake_schema.registry import metric_named
 from losslake_service.web.chart import Chart
 from losslake_service.web.code_lines import statement
@@ -94,9 +96,9 @@ class WorkloadRequest:
 
     @property
     def noun(self) -> str:
-        """The measure in words: steps, examples, epochs, seconds or accelerator-seconds."""
+        """The measure in words: steps, examples, FLOPs, accelerator-seconds."""
         name: str = self.measured.get("measure", "steps")
-        return name.replace("_", "-")
+        return measure_noun(name)
 
     @property
     def batch_unit(self) -> str:
@@ -226,7 +228,7 @@ def frame_path(request: WorkloadRequest) -> str:
 
 def scaling_title(request: WorkloadRequest) -> str:
     """Return the title of that chart."""
-    return f"{request.noun.capitalize()} to {request.goal.text} by batch size"
+    return f"{capitalized(request.noun)} to {request.goal.text} by batch size"
 
 
 def _curves(request: WorkloadRequest) -> Chart:

@@ -67,6 +67,7 @@ def test_a_training_is_a_complete_run_with_what_the_trainer_logged(tmp_path: Pat
     facts = json.loads((run / "run.json").read_text())
     assert facts["batch_size"] == 8  # 4 per device, twice accumulated
     assert facts["parameters"]["learning_rate"] == 0.01
+    assert (facts["parameters"]["lr_scheduler_type"], facts["parameters"]["max_steps"]) == ("linear", 12)
     assert facts["parameters"]["tokens"] == 8
     assert end(run)["status"] == "COMPLETE"
     assert ingested(tmp_path) == {f"{WORKLOAD}/8": {"COMPLETE": 1}}

@@ -10,7 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 import losslake
-from losslake.questions.trials.measure import MeasureName
+from losslake.questions.trials.step_amounts import MeasureName
 from losslake_service.web.code_lines import statement
 from tests.applications import without_sql
 from tests.bundled import bundled_lake
@@ -65,6 +65,18 @@ def test_measure_that_cannot_be_counted_is_explained_on_the_page(client: TestCli
     assert "have no times" in answer.text
 
 
+def test_tokens_are_offered_only_of_a_data_set_where_they_are_known(client: TestClient) -> None:
+    offered = (
+        client.get(PATH, params={"dataset": "digits"})
+        .text.partition('aria-label="Counted in"')[2]
+        .partition("</nav>")[0]
+    )
+    assert "seconds" in offered
+    assert "tokens" not in offered
+    answer = client.get(PATH, params={"dataset": "digits", "measure": "tokens"})
+    assert "say how many tokens an example has" in answer.text
+
+
 @pytest.mark.parametrize(("query", "there"), [("", "dataset=%2A"), ("?dataset=digits&measure=examples",) * 2])
 def test_the_former_page_leads_to_the_comparison(client: TestClient, query: str, there: str) -> None:
     moved = client.get(f"/frontier{query}", follow_redirects=False)
@@ -74,7 +86,7 @@ def test_the_former_page_leads_to_the_comparison(client: TestClient, query: str,
 def test_measure_that_only_comparisons_of_workloads_have_is_refused(client: TestClient) -> None:
     answer = client.get(PATH, params={"dataset": "digits", "measure": "epochs"})
     assert answer.status_code == 422
-    assert "steps, examples, seconds" in answer.text
+    assert "steps, examples, tokens, flops, seconds" in answer.text
 
 
 @pytest.mark.parametrize(("name", "status"), [("dataset", 422), ("metric", 404)])

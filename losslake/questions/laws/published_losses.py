@@ -18,7 +18,7 @@ from losslake_schema.reached import Floats
 
 @dataclass(frozen=True)
 class PublishedLaw:
-    """A law of laws.toml. size: whether its N counts the embeddings. text: the formula with its numbers."""
+    """A law of losses.toml. size: whether its N counts the embeddings. text: the formula with its numbers."""
 
     name: str
     size: Literal["with", "without"]
@@ -44,7 +44,7 @@ class PublishedLawSummary(Summary):
 @cache
 def published_laws() -> tuple[PublishedLaw, ...]:
     """Return the published laws, by year."""
-    return tuple(map(_read, read_toml("losslake.questions", "laws.toml")["laws"]))
+    return tuple(map(_read, read_toml("losslake.questions.laws", "losses.toml")["laws"]))
 
 
 def _read(entry: dict[str, Any]) -> PublishedLaw:

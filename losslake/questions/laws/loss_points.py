@@ -13,12 +13,12 @@ from losslake.index.measurement_files import measurements
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.resources import resources_of
 from losslake.questions.trials.search import Search
+from losslake.questions.trials.step_amounts import examples_of
 from losslake_schema.reached import Flags, Floats, Integers
 
 PointsName = Literal["final", "all"]
 SizeName = Literal["with", "without"]
 SIZES: dict[SizeName, str] = {"with": "n_parameters", "without": "n_parameters_non_embedding"}
-TOKENS = "tokens"
 # Why a point isn't used, by its number; 0: it is used.
 REASONS = (
     "",
@@ -130,10 +130,6 @@ def _of_search(view: ReleaseView, search: Search, number: int, size: SizeName) -
             is_within = step <= search.limits[study]
             trial_id, step, value = trial_id[is_within], step[is_within], value[is_within]
         row = rows[np.searchsorted(trial_ids, trial_id)]
-        batch_size, unit = facts.batch_sizes[study], view.batch_units(stored)[index]
-        per_example = known["tokens_per_example"][row]
-        if unit == TOKENS:
-            per_example = np.where(np.isfinite(per_example), per_example, 1.0)
         yield LossPoints(
             workload=np.full(len(row), number),
             row=row,
@@ -141,8 +137,7 @@ def _of_search(view: ReleaseView, search: Search, number: int, size: SizeName) -
             setting=facts.trials.setting[row] + facts.study_of_trial[row] * (int(facts.trials.setting.max()) + 1),
             size=known[SIZES[size]][row],
             other_size=known[SIZES[other]][row],
-            # 0 stands for a batch size that changes.
-            tokens=step * per_example * (batch_size or np.nan),
+            tokens=examples_of(facts, step, row) * known["tokens_per_example"][row],
             flops_per_token=known["flops_per_token"][row],
             loss=value.astype(np.float64),
             why=np.zeros(len(row), np.int64),
