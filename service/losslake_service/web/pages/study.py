@@ -28,7 +28,7 @@ from losslake_service.web.studies.metaparameters import (
     metaparameters_of_study,
     search_space,
 )
-from losslake_service.web.studies.sources import contributors, data_downloads, data_files, study_facts
+from losslake_service.web.studies.sources import contributors, data_downloads, data_files, model_facts, study_facts
 from losslake_service.web.studies.trial_table import StudyParameters, choices, table_section
 from losslake_service.web.studies.trials import StudyTrials, select_goal, study_trials
 from losslake_service.web.templates import in_unit, with_query
@@ -66,6 +66,7 @@ def study_page(request: PageRequest) -> Page:
         content={
             "study": study,
             "facts": of_study,
+            "model": model_facts(view, facts, facts.rows_of(index)),
             "contributors": contributors(view, study_id),
             "metrics": facts.metrics[index],
             "goals": [each for each in goals_of(view, facts) if each.metric in facts.metrics[index]],
