@@ -1,7 +1,6 @@
 """The critical batch size of one curve of steps, with intervals, under each published definition.
 
-Also fits of other curves than the hyperbola, with a sharper or softer knee, and published laws of the growth of
-critical batch sizes, for comparison with a measured one.
+Also fits of other curves than the hyperbola, with a sharper or softer knee.
 """
 
 from __future__ import annotations
@@ -246,19 +245,3 @@ def _ways(above: int, below: int, runs: int) -> int:
         return 2 * math.comb(above - 1, half - 1) * math.comb(below - 1, half - 1)
     one = math.comb(above - 1, half) * math.comb(below - 1, half - 1)
     return one + math.comb(above - 1, half - 1) * math.comb(below - 1, half)
-
-
-def critical_batch_size_zhang2024(parameters: float) -> float:
-    """Return B* of a language model trained to its Chinchilla-optimal loss, in sequences.
-
-    B* = 93.196814 (parameters / 10^6)^0.468278, with 20% overhead over batch size 256.
-
-    Args:
-        parameters: of the model, above 0; else ValueError. The fit covers 85 million to 1.2 billion.
-
-    Source: Zhang et al. 2024, "How does critical batch size scale in pre-training?" (arXiv 2410.21676): the fit in log
-    space that they published with their figures.
-    """
-    if not 0 < parameters < math.inf:
-        raise ValueError(f"parameters is {parameters}: give a finite number above 0")
-    return 93.196814 * math.pow(parameters / 1e6, 0.468278)

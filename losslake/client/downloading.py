@@ -45,7 +45,7 @@ class Selection:
 
     def includes(self, study: Study) -> bool:
         """Return True if a study is selected."""
-        key = study.key()
+        key = study.shown_key()
         return all(not values or key[name] in values for name, values in self.values.items())
 
     def filter_tables(self, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
@@ -257,7 +257,7 @@ def _selected_files(service: Service, listed: ListedRelease, selection: Selectio
     selected = [file for file in files if file.study is None or selection.includes(file.study)]
     if not selection.is_everything and not any(file.study for file in selected):
         keys = [key for key, values in selection.values.items() if values]
-        existing = {key: sorted({file.study.key()[key] for file in files if file.study}, key=str) for key in keys}
+        existing = {key: sorted({file.study.shown_key()[key] for file in files if file.study}, key=str) for key in keys}
         choices = "; ".join(f"{key} {', '.join(map(str, values[:_MOST_SHOWN]))}" for key, values in existing.items())
         raise RemoteError(f"no study of release {listed.release} has {selection}; it has {choices}")
     return selected

@@ -70,8 +70,6 @@ class ListedFile(BaseModel):
             if self.path != f"{self.table}.parquet":
                 raise ValueError(f"{self.table} is listed as {self.path!r}")
             return self
-        if self.batch_size is None:
-            raise ValueError(f"{self.path!r} has no batch size")
         w = study.workload
         for name in (*w.collection.split("/"), w.dataset, w.model, w.optimizer):
             fault = name_problem(name)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from losslake.index.shared import FOLDER, ensure, path_of
-from losslake.lake.data_files import damaged_file, read_table
+from losslake.lake.data_files import damaged_file, public_sizes, read_table
 from losslake.lake.lake import Lake
 from losslake.lake.machine import atomic_write
 from losslake.lake.manifest import MANIFEST, data_files, manifest_table
@@ -60,7 +60,7 @@ def _listed(manifest: pa.Table) -> pa.Table:
     paths = pa.array(map(public_path.__getitem__, manifest["path"].to_pylist()), pa.string())
     files = manifest.drop_columns("ranges").set_column(manifest.column_names.index("path"), "path", paths)
     ranges = manifest["ranges"].combine_chunks().flatten()
-    return pa.table([*files.columns, *ranges], FILES).sort_by("path")
+    return public_sizes(pa.table([*files.columns, *ranges], FILES)).sort_by("path")
 
 
 def _newest_list(lake: Lake) -> pa.Table:

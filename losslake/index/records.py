@@ -22,7 +22,8 @@ class Trials:
 
     status: index into STATUSES. last_step: -1 for a trial that was never evaluated. flagged: 1 or 0. setting: a number
     from 0 that the trials of one setting of a study share. has_setting: 1 if that is known, else 0. submitter: a number
-    that those of one submitter of a workload share, 0 for unknown.
+    that those of one submitter of a workload share, 0 for unknown. decay_start, schedule_end: the steps at which the
+    schedule of the learning rate begins to fall and at which it ends, NEVER for unknown.
     """
 
     trial_id: Integers
@@ -32,6 +33,8 @@ class Trials:
     setting: Integers
     has_setting: Integers
     submitter: Integers
+    decay_start: Integers
+    schedule_end: Integers
 
     def __getitem__(self, rows: slice) -> Trials:
         return Trials(*(getattr(self, each.name)[rows] for each in fields(self)))

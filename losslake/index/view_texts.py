@@ -18,22 +18,24 @@ from losslake_schema.package_files import read_text
 SERVING_VERSION = 20
 VIEWS = (
     "collections", "studies", "workloads", "trials", "metrics", "goals", "contributors", "copies", "records",
-    "measurements", "trial_resources", "flags", "steps_to_target", "steps_to_result",
+    "measurements", "trial_resources", "trial_schedules", "flags", "steps_to_target", "steps_to_result",
 )  # fmt: skip
 MACROS = ("steps_to", "result_at", "pooled_result_at", "best_setting_at", "amounts_to", "amount_at")
-_SHARED = re.compile(r"\$(first_hits|best_trials|trial_settings)\b")
+_SHARED = re.compile(r"\$(first_hits|best_trials|trial_settings|schedule_facts|examples_per_epoch)\b")
 _MATCHES = re.compile(r"\$matches\((\w)\)")
+# The batch size, which may be a call, the attributes and the steps.
+_EXAMPLES = re.compile(r"\$examples\((coalesce\([\w., ]+\)|[\w.]+), ([\w.]+), ([\w.]+)\)")
 _BEYOND_RANGES = re.compile(r"\$beyond_ranges\((\w)\)")
 
 
 def sql(name: str) -> str:
     """Return the statement of `losslake_schema/views/<name>.sql`.
 
-    `$first_hits`, `$best_trials` and `$trial_settings` are replaced by a text that several share: the file of that name
-    without its comment and without the lines that are marked for another one. `$matches(t)` is replaced by the
-    condition of `matches.sql` on the table t, on one line; `$beyond_ranges(t)` by branches of a CASE, that of
-    `beyond_range.sql` for each registered quantity; `$target_limits` by rows of a metric, the limits of its targets,
-    and these in words.
+    `$first_hits` and the other names of _SHARED are replaced by a text that several share: the file of that name
+    without its comment and without the lines that are marked for another one; it may name others. `$matches(t)` is
+    replaced by the condition of `matches.sql` on the table t, on one line; `$examples(size, attributes, steps)`
+    likewise by `examples.sql`; `$beyond_ranges(t)` by branches of a CASE, that of `beyond_range.sql` for each
+    registered quantity; `$target_limits` by rows of a metric, the limits of its targets, and these in words.
     """
     return _filled(name, name)
 
@@ -46,10 +48,18 @@ def overridden(place: str, name: str) -> str:
 
 @cache
 def _filled(file: str, name: str) -> str:
-    text = _SHARED.sub(lambda match: _shared_text(match[1], name), _text(file))
+    text = _text(file)
+    while _SHARED.search(text):
+        text = _SHARED.sub(lambda match: _shared_text(match[1], name), text)
+    text = _EXAMPLES.sub(lambda match: _examples(name, *match.groups()), text)
     text = text.replace("$target_limits", ", ".join(_target_limits()))
     text = _BEYOND_RANGES.sub(lambda match: " ".join(_beyond_ranges(name, match[1])), text)
     return _MATCHES.sub(lambda match: " ".join(_shared_text("matches", name).replace("$t", match[1]).split()), text)
+
+
+def _examples(name: str, size: str, attributes: str, steps: str) -> str:
+    values = {"size": size, "attributes": attributes, "steps": steps}
+    return " ".join(Template(_shared_text("examples", name)).substitute(values).split())
 
 
 def _beyond_ranges(name: str, table: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from losslake.lake.ranges import Row, ranges_of
 from losslake.lake.store.store import DataFile, Store
 from losslake_schema.errors import LakeBroken
-from losslake_schema.names import Study, Workload
+from losslake_schema.names import CHANGES, Study, Workload
 from losslake_schema.tables import ALL_TABLES, NAMESPACE, STUDY_KEYS
 
 FEW_ROWS = 10
@@ -63,7 +63,8 @@ def write_data_file(store: Store, table: str, study: Study | None, data: pa.Buff
 
 
 def write_small_table(store: Store, name: str, table: pa.Table) -> WrittenFile:
-    """Write a table that has one file per release."""
+    """Write a table that has one file per release. A batch size that CHANGES is stored as null."""
+    table = public_sizes(table)
     buffer = pa.BufferOutputStream()
     # Zstandard takes a millisecond to begin with 20 columns, and makes files of few rows no smaller.
     codec = "zstd" if table.num_rows > FEW_ROWS else "snappy"
@@ -74,9 +75,36 @@ def write_small_table(store: Store, name: str, table: pa.Table) -> WrittenFile:
 
 
 def read_small_table(store: Store, files: Iterable[DataFile], name: str) -> pa.Table:
-    """Return a small table of the release with these files; raise LakeBroken if a file can't be read."""
+    """Return a small table of the release with these files; raise LakeBroken if a file can't be read.
+
+    A batch size that is null CHANGES in Python, so that it is compared and sorted like others.
+    """
     tables = (_read(store, file) for file in files if file.table == name)
-    return pa.concat_tables([ALL_TABLES[name].empty_table(), *tables])
+    return known_sizes(pa.concat_tables([ALL_TABLES[name].empty_table(), *tables]))
+
+
+def known_sizes(table: pa.Table) -> pa.Table:
+    """Return a table with CHANGES for each batch size that is null."""
+    if "batch_size" not in table.column_names or not table["batch_size"].null_count:
+        return table
+    return _with_sizes(table, table["batch_size"].fill_null(CHANGES))
+
+
+def public_sizes(table: pa.Table) -> pa.Table:
+    """Return a table with null for each batch size that CHANGES."""
+    import pyarrow.compute as pc  # here, since readers do without it: it takes 0.02 s to import
+
+    if "batch_size" not in table.column_names:
+        return table
+    changes = pc.equal(table["batch_size"], CHANGES)
+    if not pc.any(changes).as_py():
+        return table
+    return _with_sizes(table, pc.if_else(changes, pa.scalar(None, pa.int64()), table["batch_size"]))
+
+
+def _with_sizes(table: pa.Table, sizes: pa.ChunkedArray) -> pa.Table:
+    place = table.column_names.index("batch_size")
+    return table.set_column(place, table.schema.field(place), sizes)
 
 
 def _read(store: Store, file: DataFile) -> pa.Table:
@@ -104,7 +132,7 @@ def column_by_study(table: pa.Table, column: str) -> dict[Study, str]:
     """Return one column of the table `studies`, by study."""
     *keys, batch_sizes, values = (table[name].to_pylist() for name in (*STUDY_KEYS, column))
     return {
-        Study(Workload(*workload), batch_size): value
+        Study(Workload(*workload), batch_size or CHANGES): value
         for *workload, batch_size, value in zip(*keys, batch_sizes, values, strict=True)
     }
 

@@ -117,14 +117,14 @@ def _copy(store: Store, target: Path, file: DataFile, link: bool) -> None:
 def _add_keys(path: Path, file: DataFile) -> DataFile:
     """Write a copied file of curves anew with the keys of its study as columns; return it with its new bytes."""
     source = pq.ParquetFile(pa.BufferReader(path.read_bytes()))
-    schema, study = TABLES[file.table], {key: getattr(file, key) for key in STUDY_KEYS}
+    schema, study = TABLES[file.table], {key: getattr(file, key) or None for key in STUDY_KEYS}
     repeated = [*STUDY_KEYS, "metric"]
     with pq.ParquetWriter(
         path, schema, compression="zstd", use_dictionary=repeated, write_statistics=repeated, store_schema=False
     ) as writer:
         for group in range(source.num_row_groups):
             rows = source.read_row_group(group)
-            keys = {key: pa.repeat(value, len(rows)) for key, value in study.items()}
+            keys = {key: pa.repeat(pa.scalar(study[key], schema.field(key).type), len(rows)) for key in study}
             columns = {**keys, **{name: rows[name] for name in rows.column_names}}
             writer.write_table(pa.table(columns).select(schema.names).cast(schema))
     return _rewritten(path, file)

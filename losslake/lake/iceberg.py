@@ -253,7 +253,7 @@ def _statistics(metadata: TableMetadata, added: Sequence[WrittenFile]) -> Iterat
 
 
 def _iceberg_file(lake: Lake, metadata: TableMetadata, file: DataFile, statistics: dict[str, Any]) -> IcebergFile:
-    keys = (file.collection, file.dataset, file.model, file.optimizer, file.batch_size)
+    keys = (file.collection, file.dataset, file.model, file.optimizer, file.batch_size or None)
     iceberg_file = IcebergFile.from_args(
         content=DataFileContent.DATA,
         file_path=lake.store.url_of(file.path),

@@ -19,6 +19,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -58,6 +59,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -164,6 +168,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -200,6 +205,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -244,6 +252,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
     ) -> Result:
@@ -267,6 +276,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
         """
@@ -283,6 +295,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -309,6 +322,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -330,6 +346,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -368,6 +385,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -462,6 +482,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -491,6 +512,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -546,6 +570,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -582,6 +607,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -614,6 +642,45 @@ class QuestionMethods:
             budget: Tuning budget: the best of this many trials. Default: as many as all workloads have at that
                 batch size.
         """
+    def critical_batch_law(
+        self,
+        workload: str | Sequence[str],
+        *,
+        result: Literal["best_trial", "best_setting"] | None = None,
+        seeds: Literal["median", "mean"] | None = None,
+        metric: str | None = None,
+        by: Literal["mccandlish2018", "zhang2024"] | None = None,
+        unit: Literal["tokens", "batch_unit"] | None = None,
+        law: Literal["weighted", "equal", "linear"] | None = None,
+        fit: Literal["robust", "least-squares"] | None = None,
+        overhead: float | None = None,
+        optimal_batch_size: float | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/critical-batch-law.
+
+        Laws of the critical batch size in model size, tokens and loss over workloads, beside published ones.
+
+        Args:
+            result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
+                seeds take the least, as of repeated settings, where the best of more trials is better by chance.
+                Default: best_setting where at least half of the trials are of settings of three trials or more;
+                `results` says which.
+            seeds: The steps of a setting, for best_setting: the median over its trials (of an even number, the
+                lower one in the middle), or the mean, which no setting has of which a trial never reaches the
+                target.
+            workload: The workloads: collection/dataset/model/optimizer; may be repeated. `*` stands for any text
+                within one of the four parts. Each workload that matches is a point by itself; they aren't pooled.
+            metric: Only goals in this metric: split/quantity. Default: the first goal of each workload.
+            by: The definition of the critical batch size, as of critical-batch-size: mccandlish2018 or zhang2024.
+            unit: The unit of batch sizes: tokens, of workloads that state how many an example has; or the
+                batch_unit of the workloads, if they have the same.
+            law: weighted: points count by their intervals, and scatter beyond these; equal: plain least squares of
+                logarithms; linear: plain least squares of batch sizes.
+            fit: The fit of each point, as of critical-batch-size: robust or least-squares.
+            overhead: For zhang2024: the share of extra examples, over the optimal batch size, at the critical one.
+            optimal_batch_size: For zhang2024: the batch size that the overhead is relative to, in the batch_unit of
+                each workload.
+        """
     def critical_batch_size(
         self,
         workload: str | Sequence[str],
@@ -627,6 +694,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -657,6 +725,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -689,6 +760,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -716,6 +788,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -745,6 +820,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -770,6 +846,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -801,6 +880,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
     ) -> Result:
@@ -839,6 +919,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
         """
@@ -866,6 +949,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -891,6 +975,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -913,6 +1000,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -940,6 +1028,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -962,6 +1053,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -989,6 +1081,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1012,6 +1107,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         result: Literal["best_trial", "best_setting"] | None = None,
         seeds: Literal["median", "mean"] | None = None,
         step_budget: int | Sequence[int] | None = None,
@@ -1038,6 +1134,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
                 seeds take the least, as of repeated settings, where the best of more trials is better by chance.
                 Default: best_setting where at least half of the trials are of settings of three trials or more;
@@ -1064,6 +1163,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -1099,6 +1199,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1118,6 +1221,25 @@ class QuestionMethods:
             significance: Significance level of the one-sided t-test.
             allowance: Examples by which the least mean is lowered; MLPerf: 0, for llama31_405b 46080.
             pruned: Compare a submission only with points that remain after pruning, as MLPerf does by default.
+        """
+    def recommend(
+        self,
+        parameters: float,
+        tokens: float,
+        *,
+        loss: float | None = None,
+        workload: str | Sequence[str] | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/recommend.
+
+        Batch sizes and learning rates by published laws for a model size and number of tokens, with their ranges.
+
+        Args:
+            parameters: Parameters of the model, without embeddings.
+            tokens: Tokens of the training.
+            loss: The loss that it is to reach, for laws in the loss; default: none, and those laws have no value.
+            workload: Stored workloads, or patterns, that laws are compared with; may be repeated. Default: all
+                whose trials state the parameters of their model and the tokens of an example.
         """
     def records(
         self,
@@ -1146,6 +1268,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -1176,6 +1299,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1209,6 +1335,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -1234,6 +1361,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1254,6 +1384,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -1284,6 +1415,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1315,6 +1449,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -1343,6 +1478,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.
@@ -1372,6 +1510,7 @@ class QuestionMethods:
         | None = None,
         flagged: Literal["exclude", "include"] | None = None,
         where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
         step_budget: int | None = None,
         example_budget: int | None = None,
         comparator: Literal["strict", "inclusive"] | None = None,
@@ -1400,6 +1539,9 @@ class QuestionMethods:
                 are too small. FROM flags in SQL lists them.
             where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
                 name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
             step_budget: Only evaluations at this step or before.
             example_budget: Only evaluations after at most this many examples: step times batch size.
             comparator: strict: a value better than the target reaches it; inclusive: an equal value does, too.

@@ -21,7 +21,7 @@ MOST_ROWS_SHOWN = 20
 _FIGURES = {"compare": "ratio", "metaparameter-map": "learning-rate-momentum", "profiles": "profile"}
 # What analyses of the same selection take over from a question.
 _SHARED = (
-    "workload", "metric", "target", "direction", "comparator", "trials", "status", "flagged", "where",
+    "workload", "metric", "target", "direction", "comparator", "trials", "status", "flagged", "where", "only_finished",
     "step_budget", "example_budget",
 )  # fmt: skip
 

@@ -13,27 +13,21 @@ import pyarrow as pa
 from pydantic import Field
 
 from losslake.analysis.best_setting import Seeds
-from losslake.analysis.critical_batch_size import CurveFit, fit_other_forms, runs_test
-from losslake.analysis.hyperbola import fit_hyperbola
-from losslake.analysis.identifiability import identifiability
+from losslake.analysis.critical_batch_size import fit_other_forms, runs_test
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
 from losslake.questions.critical_batch_size import doubts_about_fit
-from losslake.questions.declaration.parameters import MOST_PLACES, GoalParameters, ReleaseParameters, ResultParameters
+from losslake.questions.declaration.parameters import MOST_PLACES, ReleaseParameters, ResultParameters
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Finding, ReleaseSummary
+from losslake.questions.laws.critical_points import CriticalPoint, critical_points
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.left_out import counts_left_out, n_stopped_earlier
-from losslake.questions.trials.scaling_curve import scaling_curve, usable_curve
-from losslake.questions.trials.search import Search, open_searches
+from losslake.questions.trials.scaling_curve import EXACT_STEPS
 from losslake.questions.trials.selection import ResultName
 from losslake_schema.quantities import plural
-
-FEWEST_BATCH_SIZES = 3
-_FEW, _NO_GOAL = f"fewer than {FEWEST_BATCH_SIZES} batch sizes", "no goal"
-_NO_DIRECTION = "a goal in a metric without a known direction"
 
 
 class AtlasParameters(ResultParameters, ReleaseParameters):
@@ -156,52 +150,39 @@ QUESTION = Question(
 
 
 def _atlas(view: ReleaseView, result: ResultName | None, seeds: Seeds) -> _Atlas:
-    rows, left_out, trials = [], {}, {}
-    for facts in view.workloads.values():
-        if len(facts.batch_sizes) < FEWEST_BATCH_SIZES:
-            left_out[facts] = _FEW
-            continue
-        try:
-            parameters = GoalParameters(workload=[str(facts.workload)]).with_goal(view)
-        except BadParameter:
-            left_out[facts] = _NO_GOAL
-            continue
-        if view.metrics[parameters.metric].direction is None:
-            left_out[facts] = _NO_DIRECTION
-            continue
-        (search,) = open_searches(view, replace(parameters.selection(), result=result, seeds=seeds))
-        rows.append(_row(view, search, parameters))
-        counts = (*search.once(counts_left_out), *n_stopped_earlier(search, parameters.goal))
-        trials[rows[-1]["workload"]] = +Counter({why.partition(":")[0]: count for count, why in counts})
+    points, left_out = critical_points(view, view.workloads.values(), result, seeds)
+    rows: list[dict[str, object]] = []
+    trials: dict[object, Counter[str]] = {}
+    for point in points:
+        rows.append(_row(view, point))
+        counts = (*point.search.once(counts_left_out), *n_stopped_earlier(point.search, point.goal))
+        trials[point.name] = +Counter({why.partition(":")[0]: count for count, why in counts})
     rows.sort(key=lambda row: (row["dataset"], row["model"], row["critical_batch_size"] or 0, row["workload"]))
     return _Atlas(rows, left_out, trials)
 
 
-def _row(view: ReleaseView, search: Search, parameters: GoalParameters) -> dict[str, object]:
-    goal, facts = parameters.goal, search.facts
-    curve = usable_curve(search, scaling_curve(search, goal))
-    sizes, steps = curve.batch_sizes, curve.tuned_steps
-    fit = fit_hyperbola(sizes, steps, curve.censored_at)
-    identified = identifiability(sizes, steps, curve.censored_at, curve.previous_steps, n_trials=curve.n_trials)
-    why = [*identified.reasons]
-    size = fit.critical_batch_size if fit is not None and identified.is_identifiable else None
-    if fit is not None and size is not None:
-        residuals = np.log(steps) - np.log(fit.steps(sizes))
-        other_forms = fit_other_forms(sizes, steps)
-        checked = CurveFit(fit, identified, other_forms=other_forms, runs_p_value=runs_test(residuals))
-        why += doubts_about_fit(curve, checked)
+def _row(view: ReleaseView, point: CriticalPoint) -> dict[str, object]:
+    search, goal, curve = point.search, point.goal, point.curve
+    facts, known = search.facts, point.fit.known
+    why = [*known.reasons, *([EXACT_STEPS] if facts.is_reference else [])]
+    size = point.fit.fit.critical_batch_size if point.fit.fit is not None and known.is_identifiable else None
+    if point.fit.fit is not None and size is not None:
+        sizes, steps = curve.batch_sizes, curve.tuned_steps
+        residuals = np.log(steps) - np.log(point.fit.fit.steps(sizes))
+        forms = fit_other_forms(sizes, steps)
+        why += doubts_about_fit(curve, replace(point.fit, other_forms=forms, runs_p_value=runs_test(residuals)))
     return {
         "workload": str(facts.workload),
         **{name: getattr(facts.workload, name) for name in ("dataset", "model", "optimizer")},
-        "metric": parameters.metric,
+        "metric": point.metric,
         "target": goal.target,
         "comparator": goal.comparator,
-        "direction": view.metrics[parameters.metric].direction,
-        "batch_unit": view.batch_units(facts)[0],
+        "direction": view.metrics[point.metric].direction,
+        "batch_unit": point.batch_unit,
         "result": search.rule.name,
         "critical_batch_size": size,
-        "lower": identified.lower,
-        "upper": identified.upper,
+        "lower": known.lower,
+        "upper": known.upper,
         "n_batch_sizes": curve.n_tuned,
         "smallest": min(facts.batch_sizes),
         "largest": max(facts.batch_sizes),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -26,7 +26,9 @@ from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.parsed_names import parse_workload
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.measure import Measure
+from losslake.questions.trials.schedule_warnings import flips_among_workloads, phases_of_results
 from losslake.questions.trials.search import Search, open_searches
+from losslake.questions.trials.study_results import study_results
 
 MOST_COMPARED = 20
 
@@ -82,6 +84,7 @@ class CompareRow(Row):
     """The same chance in draws of half the settings, an estimate of what another search would find; null below 2."""
     neither_reaches: Annotated[float | None, shown(0.0, "none: a probability")]
     """Chance that no trial of either reaches the target; it counts for neither. Null for the baseline itself."""
+    phase: str | None
     rank: Annotated[int | None, shown(1, "none: a rank")]
     """Rank by median_amount at this batch size, 1 for the fewest; ties share a rank; null if median_amount is null."""
 
@@ -162,6 +165,11 @@ def _answer(view: ReleaseView, parameters: CompareParameters) -> Answer:
     competition = contest(names, entered, parameters.budget)
     base = workloads.index(baseline or workloads[0])
     differ = list(hardware_differs(measured, names, {size for _, size in competition.places}))
+    pairs = [(search, study_results(search, goal)) for search in searches]
+    by_size = [
+        dict(zip(search.facts.batch_sizes, phases_of_results(search, results) or (), strict=False))
+        for search, results in pairs
+    ]
     goal_words = goal.in_words(selection.metric, searches[0].direction)
     against = [
         list(differences(competition, curves, index, base)) if index != base else [] for index in range(len(names))
@@ -169,7 +177,7 @@ def _answer(view: ReleaseView, parameters: CompareParameters) -> Answer:
     return QUESTION.analysis(
         view,
         parameters,
-        [_rows(competition, base, against)],
+        [_rows(competition, base, against, by_size)],
         {
             "baseline": names[base],
             "results": results_of(searches),
@@ -182,6 +190,7 @@ def _answer(view: ReleaseView, parameters: CompareParameters) -> Answer:
         warnings=[
             *comparison_warnings(competition, curves, base, noun),
             *differ,
+            *flips_among_workloads(pairs),
             *(text for each in measured for text in (*each.measure.doubts(goal), *each.measure.caveats())),
             *_unknown_settings(searches),
         ],
@@ -199,7 +208,13 @@ QUESTION = Question(
 )
 
 
-def _rows(contest: Contest, base: int, against: Sequence[Sequence[Difference | None]]) -> pa.RecordBatch:
+def _rows(
+    contest: Contest,
+    base: int,
+    against: Sequence[Sequence[Difference | None]],
+    phases: Sequence[Mapping[int, str | None]],
+) -> pa.RecordBatch:
+    """Return the rows. against: by workload and column. phases: by workload, of its results by batch size."""
     rows: list[dict[str, Any]] = []
     for column, (_, batch_size) in enumerate(contest.places):
         budget, medians = contest.budgets[column], contest.medians[:, column]
@@ -218,6 +233,7 @@ def _rows(contest: Contest, base: int, against: Sequence[Sequence[Difference | N
                 "amount": _finite(entry.steps.min()),
                 "median_amount": _finite(medians[index]),
                 "ratio": ratio_of(medians[index], medians[base]),
+                "phase": phases[index].get(batch_size),
                 "rank": placed[index],
             }
             difference = against[index][column] if index != base else None

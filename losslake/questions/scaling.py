@@ -29,6 +29,11 @@ from losslake.questions.declaration.summary import CrossingSummary, ResultSummar
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.confirmation import FIRST, Crossing, SettingMeans, confirmed, mean_columns
 from losslake.questions.trials.measure import Amounts, Measure
+from losslake.questions.trials.schedule_warnings import (
+    flips_among_sizes,
+    flips_among_workloads,
+    phases_of_results,
+)
 from losslake.questions.trials.search import (
     Search,
     at,
@@ -122,6 +127,7 @@ class ScalingRow(AmountColumns, ResultColumns, StudyKeys):
     """Fewest steps of any other trial, or of any other setting; null if no other reached the target."""
     runner_up_ratio: Annotated[float | None, shown(1.05, "none: a ratio")]
     """runner_up_steps divided by steps, far above 1 if one lucky trial stands out; null without a runner-up."""
+    phase: str | None
     confirmed_steps: Annotated[int | None, shown(420, "steps")]
     """Steps to result by the rule `crossing`, equal to steps for crossing=first; for crossing=mean the least over
     settings of their own, of which one of fewer than 3 trials counts only without others; null if no crossing counts.
@@ -157,6 +163,7 @@ def _answer(view: ReleaseView, parameters: ScalingParameters) -> Answer:
     parts: list[Rows] = []
     warnings: list[str] = []
     left_out: list[str] = []
+    pairs: list[tuple[Search, StudyResults]] = []
     for search in searches:
         measure, results = Measure.of(view, search, parameters.counting()), study_results(search, goal)
         amounts = measure.least(results, goal)
@@ -164,9 +171,11 @@ def _answer(view: ReleaseView, parameters: ScalingParameters) -> Answer:
         parts.append(_rows(search, results, amounts, crossed, means, goal, parameters.normalize_to))
         left_out += measure.left_out(int(amounts.n_unknown.sum()))
         warnings += coarse_studies(search, results.row != NEVER, results.steps, results.previous_step)
-        warnings += [*measure.doubts(goal), *measure.caveats()]
+        warnings += [*measure.doubts(goal), *measure.caveats(), *flips_among_sizes(search, results)]
+        pairs.append((search, results))
         if means is not None:
             warnings += means.ended(search.facts.workload, ~is_of_small_setting(search))
+    warnings += flips_among_workloads(pairs)
     reference = reference_points(view, parameters.reference)
     facts = {**crossing.facts, "reference": reference, "left_out": left_out, "warnings": warnings}
     facts["results"] = results_of(searches)
@@ -261,6 +270,7 @@ def _rows(
             "censored_at": lambda: _steps_where(search.last_steps, ~reached),
             "runner_up_steps": lambda: _steps_where(results.runner_up, reached),
             "runner_up_ratio": lambda: _runner_up_ratios(results),
+            "phase": lambda: phases_of_results(search, results),
             "confirmed_steps": Nullable(crossed.steps, crosses),
             "confirmed_trial_id": lambda: column_at(facts.trials.trial_id, crossed.row),
             "confirmed_trial_workload": lambda: facts.workloads_of(crossed.row),

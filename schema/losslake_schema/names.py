@@ -1,4 +1,7 @@
-"""Paths of workloads, studies and trials: `collection/dataset/model/optimizer[/batch_size[/trial_id]]`."""
+"""Paths of workloads, studies and trials: `collection/dataset/model/optimizer[/batch_size[/trial_id]]`.
+
+The study of the trials whose batch size changes has no batch size: `scheduled` stands in its place.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,11 @@ from losslake_schema.errors import BadName
 
 LARGEST_INTEGER = 2**63 - 1
 LONGEST_NAME = 200
+# The batch size of trials that change it, in Python and `base` tables; null where stored, in public SQL and in answers.
+CHANGES = 0
+SCHEDULED = "scheduled"
+# What stands for null in the path of a partition, by the convention of Hive.
+_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True, order=True)
@@ -37,32 +45,44 @@ class Workload:
 
 @dataclass(frozen=True, order=True)
 class Study:
-    """A metaparameter search for one workload at one batch size."""
+    """A metaparameter search for one workload at one batch size, or its trials whose batch size CHANGES."""
 
     workload: Workload
     batch_size: int
 
     def __str__(self) -> str:
-        return f"{self.workload}/{self.batch_size}"
+        return f"{self.workload}/{size_name(self.batch_size)}"
 
     @staticmethod
     def parse(path: str) -> Study:
         """Read `collection/dataset/model/optimizer/batch_size`; raises BadName."""
-        head, batch_size = _number_at_end(path, "study: give collection/dataset/model/optimizer/batch_size")
+        what = "study: give collection/dataset/model/optimizer/batch_size"
+        head, _, last = path.strip("/").rpartition("/")
+        if last == SCHEDULED:
+            return Study(Workload.parse(head), CHANGES)
+        head, batch_size = _number_at_end(path, what)
+        if batch_size == CHANGES:
+            raise BadName(f"'{path}' is not a {what}, where {SCHEDULED} stands for sizes that change")
         return Study(Workload.parse(head), batch_size)
 
     @staticmethod
     def of(row: Mapping[str, Any]) -> Study:
-        """Return the study of a row with the key columns."""
-        return Study(Workload(row["collection"], row["dataset"], row["model"], row["optimizer"]), row["batch_size"])
+        """Return the study of a row with the key columns; batch_size: None or CHANGES for one that changes."""
+        workload = Workload(row["collection"], row["dataset"], row["model"], row["optimizer"])
+        return Study(workload, row["batch_size"] or CHANGES)
 
     def key(self) -> dict[str, Any]:
         """Return the key columns of this study with their values."""
         return vars(self.workload) | {"batch_size": self.batch_size}
 
+    def shown_key(self) -> dict[str, Any]:
+        """Return the same as public tables have it: batch_size is None if it CHANGES."""
+        return vars(self.workload) | {"batch_size": self.batch_size or None}
+
     def folder(self) -> str:
         """Return the Hive-style folder of this study's partition, with every part percent-encoded."""
-        return "/".join(f"{name}={_encoded(str(value))}" for name, value in self.key().items())
+        names = "/".join(f"{name}={_encoded(value)}" for name, value in vars(self.workload).items())
+        return f"{names}/batch_size={_NULL if self.batch_size == CHANGES else self.batch_size}"
 
 
 @dataclass(frozen=True, order=True)
@@ -85,6 +105,11 @@ class Trial:
     def of(row: Mapping[str, Any]) -> Trial:
         """Return the trial of a row with the key columns and its trial_id."""
         return Trial(Study.of(row), row["trial_id"])
+
+
+def size_name(batch_size: int | None) -> str:
+    """Return a batch size as paths have it."""
+    return str(batch_size) if batch_size else SCHEDULED
 
 
 def _number_at_end(path: str, what: str) -> tuple[str, int]:

@@ -10,6 +10,7 @@ from losslake.analysis.measured_levels import FILE, MeasuredLevel, binomial_erro
 from studies.calibration.advice import advices, advices_of_few_that_reach
 from studies.calibration.curves import critical_batch_sizes, critical_batch_sizes_outside, other_ranges, ratios, regimes
 from studies.calibration.document import DATA, write_table
+from studies.calibration.laws import laws
 from studies.calibration.leagues import leagues
 from studies.calibration.repeats import repeats
 from studies.calibration.searches import comparisons, others, qualities, repeated_settings, tuning_budgets
@@ -34,6 +35,7 @@ SIMULATIONS: tuple[Callable[[int], list[SimulatedRow]], ...] = (
     advices_of_few_that_reach,
     leagues,
     others,
+    laws,
 )
 
 

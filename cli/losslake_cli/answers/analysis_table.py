@@ -210,4 +210,5 @@ def _headline(facts: Mapping[str, Any]) -> str:
     if isinstance(target, float):
         comparator = facts.get("comparator", "strict")
         goal = goal_text(metric, facts.get("direction", ""), target, comparator, is_for_terminal=True)
-    return f"{', '.join(facts.get('workloads', ()))}: {goal}, release {facts['release']}"
+    what = ", ".join(filter(None, [goal, f"release {facts['release']}"]))
+    return ": ".join(filter(None, [", ".join(facts.get("workloads", ())), what]))

@@ -13,8 +13,9 @@ from pydantic import TypeAdapter
 
 from losslake_schema.tables import OPTIONAL_TABLES, TABLES
 
-# 2: copies of logs. A bundle without any is of layout 1, as LossLake before 2026-12 writes and reads it.
-VERSION, WITHOUT_COPIES = 2, 1
+# 3: trials whose batch size changes, in studies without one. 2: copies of logs. A bundle without either is of layout 1,
+# as LossLake before 2026-12 writes and reads it.
+VERSION, WITHOUT_SCHEDULES, WITHOUT_COPIES = 3, 2, 1
 QUARANTINED = pa.schema(
     {"path": pa.string(), "rule": pa.string(), "line": pa.int64(), "study": pa.string(), "sha256": pa.string()}
 )

@@ -33,7 +33,7 @@ from losslake_ingest.pipeline.stored_curves import curves_of
 from losslake_ingest.sources.member import Member, Refused, Source
 from losslake_ingest.sources.open import BUNDLE_MANIFEST
 from losslake_schema.contributors import Contributor, checked_contributors
-from losslake_schema.names import Study, Trial, Workload, name_problem
+from losslake_schema.names import CHANGES, Study, Trial, Workload, name_problem
 from losslake_schema.registry import DIRECTIONS, CollectionMetadata, Goal, metric_named
 from losslake_schema.statuses import STORED_STATUSES
 from losslake_schema.tables import STUDY_KEYS
@@ -114,9 +114,9 @@ class BundleReading(Reading):
             manifest = MANIFEST.validate_json(data)
         except ValueError as error:
             raise SourceBroken(f"{BUNDLE_MANIFEST} can't be read ({str(error).splitlines()[0]}): {AGAIN}") from None
-        if manifest.bundle not in (VERSION, WITHOUT_COPIES):
+        if not WITHOUT_COPIES <= manifest.bundle <= VERSION:
             raise SourceBroken(
-                f"the bundle has layout {manifest.bundle}, and this LossLake reads {WITHOUT_COPIES} and {VERSION}: "
+                f"the bundle has layout {manifest.bundle}, and this LossLake reads {WITHOUT_COPIES} to {VERSION}: "
                 f"upgrade it"
             )
         if manifest.notes:
@@ -233,7 +233,7 @@ class _Rows:
             batches.append(batch.slice(0, missing))
             missing -= len(batches[-1])
         rows = pa.Table.from_batches(batches, None if batches else SCHEMAS["measurements"])
-        for key, value in study.key().items():
+        for key, value in study.shown_key().items():
             if pc.unique(rows[key]).to_pylist() not in ([value], []):
                 raise ValueError(f"{study} is followed by measurements of another study")
         if any(rows[name].null_count for name in ("metric", "trial_id", "step", "value")):
@@ -263,9 +263,9 @@ def _study(row: Mapping[str, Any]) -> Study:
         problem = name_problem(_text(name))
         if problem:
             raise ValueError(f"the name {shown(name)} {problem}")
-    if not isinstance(batch_size, int) or batch_size < 1:
+    if batch_size is not None and (not isinstance(batch_size, int) or batch_size < 1):
         raise ValueError(f"the batch size {batch_size} isn't above 0")
-    return Study(Workload(*names), batch_size)
+    return Study(Workload(*names), batch_size or CHANGES)
 
 
 def _trial_facts(row: Mapping[str, Any]) -> TrialFacts:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from losslake.lake.data_files import files_by_study, read_small_table
+from losslake.lake.data_files import files_by_study, public_sizes, read_small_table
 from losslake.lake.lake import Lake
 from losslake.lake.machine import atomic_write
 from losslake.lake.store.store import DataFile
@@ -23,6 +23,7 @@ from losslake_ingest.bundles.layout import (
     SCHEMAS,
     VERSION,
     WITHOUT_COPIES,
+    WITHOUT_SCHEDULES,
     BundleFile,
     Manifest,
     file_name,
@@ -91,7 +92,9 @@ def write_bundle(
         name: BundleFile(hashlib.sha256(data).hexdigest(), pq.read_metadata(pa.BufferReader(data)).num_rows)
         for name, data in sorted(written.items())
     }
-    version = VERSION if "copies" in listed else WITHOUT_COPIES
+    version = WITHOUT_SCHEDULES if "copies" in listed else WITHOUT_COPIES
+    if public_sizes(studies)["batch_size"].null_count:
+        version = VERSION
     manifest = MANIFEST.dump_json(Manifest(version, notes, listed), indent=1) + b"\n"
     members = [(BUNDLE_MANIFEST, manifest), *((file_name(name), written[name]) for name in listed)]
     with atomic_write(path) as unfinished, tarfile.open(unfinished, "w", format=tarfile.USTAR_FORMAT) as archive:
@@ -168,5 +171,5 @@ def _parquet(tables: pa.Table | list[pa.Table], value: dict[str, str], level: in
     sink = io.BytesIO()
     with pq.ParquetWriter(sink, schema, write_statistics=False, **options) as writer:
         for group in groups:
-            writer.write_table(group, row_group_size=GROUP)
+            writer.write_table(public_sizes(group), row_group_size=GROUP)
     return sink.getvalue()

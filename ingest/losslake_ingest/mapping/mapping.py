@@ -100,6 +100,14 @@ class RunTemplates:
 
 
 @dataclass(frozen=True)
+class ScheduleTemplates:
+    """The batch size of a run that changes it, as text such as `0:64 1000:128`, and the name of these changes."""
+
+    batch_size: _TextTemplate | None = None
+    name: _TextTemplate | None = None
+
+
+@dataclass(frozen=True)
 class Paths:
     """Patterns for paths of runs, whose fields become fields of the run.
 
@@ -275,6 +283,7 @@ class RunSections:
     __pydantic_config__ = ConfigDict(extra="forbid")  # applies to the sections as well
 
     run: RunTemplates = RunTemplates()
+    schedule: ScheduleTemplates = ScheduleTemplates()
     fields: dict[str, _Value] = field(default_factory=dict)
     parameters: dict[str, _ValueTemplate] = field(default_factory=dict)
     attributes: dict[str, _ValueTemplate] = field(default_factory=dict)

@@ -17,12 +17,13 @@ from losslake_ingest.contracts.run_log import Damage, Fields, RunLog, Scalar
 from losslake_ingest.contracts.study import Curves, StudyFacts, TrialFacts, is_exact_float
 from losslake_ingest.mapping.evaluations import curve_of, on_common_steps
 from losslake_ingest.mapping.goals import BEST, REACHED, add_margins, goals_of, logged_goals
+from losslake_ingest.mapping.logged_schedule import logged_facts
 from losslake_ingest.mapping.mapping import LogMapping, fits, mapping_for
 from losslake_ingest.mapping.repeats import Measured
+from losslake_ingest.mapping.schedules import NamedSchedule, schedule_of
 from losslake_ingest.mapping.stated_facts import (
     BatchSize,
     check_epochs,
-    check_schedule,
     check_seed,
     check_train_steps,
     facts_among,
@@ -30,8 +31,9 @@ from losslake_ingest.mapping.stated_facts import (
 )
 from losslake_ingest.mapping.template import Template, UnknownField, fill_if_known, fill_known
 from losslake_ingest.mapping.toml import toml_key, toml_string
+from losslake_schema.batch_schedule import ATTRIBUTE, NAME_ATTRIBUTE
 from losslake_schema.contributors import Contributor, checked_contributors
-from losslake_schema.names import Study, Workload, name_problem
+from losslake_schema.names import CHANGES, Study, Workload, name_problem
 from losslake_schema.registry import CollectionMetadata, Direction, Goal, metric_named
 from losslake_schema.statuses import COMPLETE, INCOMPLETE, STORED_STATUSES
 
@@ -141,15 +143,16 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
     fields = {**_path_in_repository(mapping, source, log), **_known_fields(log, mapping, in_path, side)}
     mapping = mapping_for({**log.guessed, **mapping.fields, **fields}, mapping)
     fields = {**log.guessed, **mapping.fields, **fields}
-    study = _study(fields, mapping)
-    fields.update(study.key())
+    schedule = schedule_of(log, mapping, fields, facts)
+    study = _study(fields, mapping, schedule)
+    fields.update(study.key() if study.batch_size != CHANGES else vars(study.workload))
     trial_id = _whole(
         fields, "trial_id", mapping.run.trial_id or (Template("{trial_id}") if "trial_id" in in_path else None)
     )
     train_steps = _whole(fields, "train_steps", mapping.run.train_steps) or 0
     planned = {"train_steps": train_steps} if train_steps else {}
     try:
-        _check_facts(log, mapping, study, train_steps, fields, in_path, facts)
+        _check_facts(mapping, study, train_steps, fields, in_path, facts, has_schedule=schedule is not None)
         trial = curve_of(log, mapping, study.batch_size, {**fields, **planned})
         check_epochs(log, mapping, trial.computed_steps, facts)
     except Refusal as refusal:
@@ -170,10 +173,20 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
     numbers = {name: float(value) for name, value in parameters.items() if is_exact_float(value)}
     words = {name: value for name, value in parameters.items() if name not in numbers}
     beside = {**log.attributes, **fill_known(mapping.attributes, fields)}
-    attributes = {**path_fields, **formula, **trial.computed_values, **margins, **words, **beside}
+    logged, differences = logged_facts(log, mapping, study.batch_size, {**fields, **planned}, numbers)
+    attributes = {
+        **path_fields,
+        **formula,
+        **trial.computed_values,
+        **margins,
+        **words,
+        **logged,
+        **_attributes(schedule),
+        **beside,
+    }
     unit = _fill(fields, "batch_unit", mapping.run.batch_unit or Template("examples"))
     goals, remarks_on_goals = logged_goals(log, mapping, trial, study.workload, fields)
-    remarks.update(remarks_on_goals)
+    remarks.update({**remarks_on_goals, **differences})
     joined = [
         Goal(study.workload, goal.metric, REACHED, goal.source, goal.comparator)
         for goal in mapping.joined
@@ -187,7 +200,7 @@ def place(log: RunLog, mapping: LogMapping, source: str, side: Fields) -> Placed
         status=status,
         parameters=numbers,
         attributes={name: json.dumps(value) for name, value in attributes.items()},
-        labels=frozenset({*path_fields, *beside, "step"} - parameters.keys()),
+        labels=frozenset({*path_fields, *beside, *logged, "step"} - parameters.keys()),
         curve=curve,
         files=log.files,
         collection=collection_facts(mapping, study, fields),
@@ -209,7 +222,7 @@ def _logged_directions(log: RunLog, curve: Curves) -> set[tuple[str, Direction]]
 
 def _used_fields(mapping: LogMapping) -> set[str]:
     """Return the names of fields that the mapping uses, so that columns with these names aren't ignored."""
-    templates = [*vars(mapping.run).values(), *mapping.parameters.values()]
+    templates = [*vars(mapping.run).values(), *vars(mapping.schedule).values(), *mapping.parameters.values()]
     named = {name for template in templates if isinstance(template, Template) for name in template.names}
     keys = {key for lookup in mapping.lookup for key in lookup.keys}
     conditions = {name for when in mapping.when for name in when.condition}
@@ -269,13 +282,22 @@ def _fill(fields: Fields, name: str, template: Template) -> Scalar:
         raise _missing({name: unknown}) from None
 
 
-def _study(fields: Fields, mapping: LogMapping) -> Study:
+def _attributes(schedule: NamedSchedule | None) -> dict[str, object]:
+    """Return the attributes of a trial whose batch size changes."""
+    if schedule is None or schedule.batch_size != CHANGES:
+        return {}
+    return {ATTRIBUTE: schedule.pieces.pieces, NAME_ATTRIBUTE: schedule.name}
+
+
+def _study(fields: Fields, mapping: LogMapping, schedule: NamedSchedule | None) -> Study:
     """Return the study. Raises Refusal with everything that is missing for it, or as the mapping says."""
     if mapping.refuse:
         raise Refusal(Rule.MISSING_FACT, mapping.refuse)
     templates = {"collection": mapping.collection.name} | vars(mapping.run)
     values: dict[str, Scalar] = {}
     missing: dict[str, UnknownField | None] = {}
+    if schedule is not None:
+        templates["batch_size"] = Template(schedule.batch_size)
     for name in ("collection", *_IDENTITY):
         template = templates[name] or (Template(f"{{{name}}}") if name in fields else None)
         try:
@@ -289,7 +311,7 @@ def _study(fields: Fields, mapping: LogMapping) -> Study:
         raise _missing(missing)
     batch_size = values.pop("batch_size")
     whole = natural(batch_size)
-    if not whole:
+    if not whole and schedule is None:
         raise Refusal(Rule.BAD_FACT, f"the batch size is {shown(batch_size)}, not an integer above 0")
     names = {name: str(value) for name, value in values.items()}
     for name, text in names.items():
@@ -297,20 +319,26 @@ def _study(fields: Fields, mapping: LogMapping) -> Study:
             why = name_problem(part)
             if why:
                 raise Refusal(Rule.BAD_NAME, f"the {name} {shown(text)} {why}: choose another in the mapping")
-    return Study(Workload(**names), whole)
+    return Study(Workload(**names), whole or CHANGES)
 
 
 def _check_facts(
-    log: RunLog, mapping: LogMapping, study: Study, train_steps: int, fields: Fields, in_path: Fields, stated: Fields
+    mapping: LogMapping,
+    study: Study,
+    train_steps: int,
+    fields: Fields,
+    in_path: Fields,
+    stated: Fields,
+    has_schedule: bool,
 ) -> None:
     """Raise Refusal if the log states something else than the mapping or the path.
 
-    stated: facts of the log and of the files beside it.
+    stated: facts of the log and of the files beside it. has_schedule: the batch size is of a stated schedule.
     """
     template = mapping.run.batch_size or Template("{batch_size}")
     unit = fill_if_known(mapping.run.batch_unit or Template("examples"), fields)
-    BatchSize(study.batch_size, template, str(unit or ""), fields, in_path, stated).check()
-    check_schedule(log, mapping, fields)
+    if not has_schedule:
+        BatchSize(study.batch_size, template, str(unit or ""), fields, in_path, stated).check()
     check_seed(in_path, stated)
     check_train_steps(mapping.run.train_steps, train_steps, stated)
 

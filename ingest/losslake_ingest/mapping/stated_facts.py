@@ -18,11 +18,9 @@ from losslake_ingest.contracts.rules import MissingField, Refusal, Rule, mapping
 from losslake_ingest.contracts.run_log import Fields, LoggedRows, RunLog, Scalar
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
 from losslake_ingest.mapping.mapping import LogMapping
-from losslake_ingest.mapping.metrics import metric_of
-from losslake_ingest.mapping.template import Template, UnknownField
-from losslake_ingest.mapping.toml import names_of, toml_key, toml_string
+from losslake_ingest.mapping.template import Template
+from losslake_ingest.mapping.toml import names_of, toml_string
 from losslake_schema.names import natural_number
-from losslake_schema.reached import Floats
 
 _FACTS = names_of("facts")
 OF_RUN, OF_PROCESS, EITHER = _FACTS["of_run"], _FACTS["of_process"], _FACTS["of_run_or_process"]
@@ -34,13 +32,12 @@ UNITS_OF_ROWS = ("examples", "samples", "sequences", "images")
 _NAMES = frozenset(chain.from_iterable(_FACTS.values()))
 _OF_EVALUATION = re.compile("val|valid|validation|eval|evaluation|test|dev")
 _SPECIAL = re.compile(r"[{}|*]|\s/\s")  # in templates
-_NUMBERS_OF_BATCHES = ("batch",)  # columns; as a field it is a size
 _MOST_STATED = 12
 
 
 def facts_among(fields: Fields) -> Fields:
     """Return the fields that state a fact of training, and that a template can name."""
-    return {field: value for field, value in fields.items() if last_name(field) in _NAMES and _is_of_training(field)}
+    return {field: value for field, value in fields.items() if last_name(field) in _NAMES and is_of_training(field)}
 
 
 def stated_numbers(facts: Fields, names: Sequence[str], least: int = 1) -> dict[str, int]:
@@ -67,7 +64,8 @@ def natural(value: Scalar) -> int | None:
     return natural_number(str(value))
 
 
-def _is_of_training(field: str) -> bool:
+def is_of_training(field: str) -> bool:
+    """Return True unless a field or column is of an evaluation by its name, or can't be named in a template."""
     return not _SPECIAL.search(field) and not any(map(_OF_EVALUATION.fullmatch, re.split("[./]", field.lower())))
 
 
@@ -184,53 +182,6 @@ class BatchSize:
 def _line(template: str, comment: str = "") -> str:
     line = f"batch_size = {toml_string(f'{{{template}}}')}"
     return f"{line}   # under [run]; {comment}" if comment else line
-
-
-def check_schedule(log: RunLog, mapping: LogMapping, fields: Fields) -> None:
-    """Raise Refusal if a logged column has several batch sizes, unless the mapping leaves it out."""
-    for column in dict.fromkeys(name for rows in log.rows for name in rows.columns):
-        name = last_name(column)
-        if name in (*OF_RUN, *OF_PROCESS, *EITHER) and name not in _NUMBERS_OF_BATCHES and _is_of_training(column):
-            axis = next((axis.column for axis in mapping.axis if any(axis.column in r.columns for r in log.rows)), None)
-            changes = _changes(log.rows, column, axis)
-            if changes and not _is_left_out(column, mapping, fields):
-                what = f"{column} {' and '.join(changes)}: a schedule, which can't be stored yet"
-                add = f'{toml_key(column)} = ""   # under [metrics], to leave the column out; or split the log there'
-                raise mapping_lacks(Rule.FACTS_DISAGREE, what, add)
-
-
-def _is_left_out(column: str, mapping: LogMapping, fields: Fields) -> bool:
-    try:
-        return metric_of(column, mapping.metrics, fields) is None
-    except (KeyError, UnknownField):
-        return False
-
-
-def _changes(rows: Sequence[LoggedRows], column: str, axis: str | None) -> list[str]:
-    """Say where a column changes, if it does: at most three values, with the steps or rows at which they are logged."""
-    pieces = [
-        (_positions(each, column, axis), each.columns[column][each.known(column)])
-        for each in rows
-        if column in each.columns
-    ]
-    positions, values = (np.concatenate([piece[part] for piece in pieces]) for part in (0, 1))
-    finite = np.isfinite(values)
-    positions, values = positions[finite], values[finite]
-    if not len(values) or (values == values[0]).all():
-        return []
-    at = np.flatnonzero(values[1:] != values[:-1]) + 1
-    where = axis or "row"
-    texts = [f"is {values[0]:.15g} up to {where} {positions[at[0] - 1]:.15g}"]
-    texts += [f"{values[begin]:.15g} from {where} {positions[begin]:.15g}" for begin in at[:2].tolist()]
-    return [*texts, f"so on, {len(at):,} times"] if len(at) > 2 else texts
-
-
-def _positions(rows: LoggedRows, column: str, axis: str | None) -> Floats:
-    """Return the positions of the rows that have a column: on the axis, or counted from 1."""
-    has_value = rows.known(column)
-    if axis is not None and axis in rows.columns:
-        return rows.columns[axis][has_value]
-    return np.flatnonzero(has_value).astype(np.float64) + 1
 
 
 def check_seed(in_path: Fields, stated: Fields) -> None:

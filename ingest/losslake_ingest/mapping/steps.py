@@ -20,6 +20,7 @@ from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
 from losslake_ingest.mapping.mapping import LAST_BATCHES, Axis
 from losslake_ingest.mapping.template import Template, UnknownField, fill_if_known, finite_number
 from losslake_ingest.mapping.toml import toml_key, toml_string
+from losslake_schema.names import CHANGES
 from losslake_schema.reached import Flags, Floats, Integers
 
 ROUNDED = ("examples", "epochs")  # what such an axis counts needn't be whole steps
@@ -92,6 +93,10 @@ def step_rule(axis: Axis, batch_size: int, fields: Fields) -> StepRule:
     if axis.counts not in ROUNDED:
         formula = None if scale == 1 and not offset else name
         return StepRule(axis, scale, offset, formula, None, is_unstated, are_calls)
+    if batch_size == CHANGES:
+        why = f"{axis.column} counts {axis.counts}, from which no steps are computed where the batch size changes"
+        add = '[[axis]]\ncolumn = "…"\ncounts = "updates"   # above other [[axis]]: a column with the steps'
+        raise mapping_lacks(Rule.STEP_UNKNOWN, why, add)
     if axis.counts == "examples":
         ratio = f"{name} / {batch_size}"
         formula = f"ceil({ratio})" if axis.rounding == "up" else ratio

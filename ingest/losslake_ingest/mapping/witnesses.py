@@ -16,6 +16,7 @@ from losslake_ingest.contracts.run_log import Fields, RunLog
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.mapping.stated_facts import ALL_EPOCHS, ALL_STEPS, last_name
 from losslake_ingest.mapping.toml import toml_key, toml_string, toml_value
+from losslake_schema.names import CHANGES
 from losslake_schema.reached import Floats
 
 _COUNTERS = re.compile(
@@ -127,7 +128,7 @@ def _are_together(log: RunLog, column: str, name: str, other: str) -> bool:
 def _epoch_batches(batch_size: int, fields: Fields) -> float:
     """Return the batches of an epoch, 0 if unknown."""
     size = fields.get("examples_per_epoch")
-    return size / batch_size if isinstance(size, (int, float)) and size > 0 else 0.0
+    return size / batch_size if isinstance(size, (int, float)) and size > 0 and batch_size != CHANGES else 0.0
 
 
 def _check_end(

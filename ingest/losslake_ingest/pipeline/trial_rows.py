@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from losslake_schema.names import Trial
+from losslake_schema.names import CHANGES, SCHEDULED, Trial
 from losslake_schema.tables import STUDY_KEYS
 
 TRIAL_KEYS = (*STUDY_KEYS, "trial_id")
@@ -23,12 +23,19 @@ def key_of(trial: Trial) -> dict[str, Any]:
 
 def study_names(rows: pa.Table) -> pa.ChunkedArray:
     """Return the name of the study of each row."""
-    return pc.binary_join_element_wise(*(rows[key].cast(pa.string()) for key in STUDY_KEYS), "/")
+    return _joined(rows, STUDY_KEYS)
 
 
 def trial_names(rows: pa.Table) -> pa.ChunkedArray:
     """Return the name of the trial of each row."""
-    return pc.binary_join_element_wise(*(rows[key].cast(pa.string()) for key in TRIAL_KEYS), "/")
+    return _joined(rows, TRIAL_KEYS)
+
+
+def _joined(rows: pa.Table, keys: Sequence[str]) -> pa.ChunkedArray:
+    texts = {key: rows[key].cast(pa.string()) for key in keys}
+    changes = pc.equal(rows["batch_size"], CHANGES)
+    texts["batch_size"] = pc.if_else(changes, pa.scalar(SCHEDULED), texts["batch_size"])
+    return pc.binary_join_element_wise(*texts.values(), "/")
 
 
 def trials_of(rows: pa.Table) -> list[Trial]:

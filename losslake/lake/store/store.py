@@ -29,7 +29,10 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A Parquet file of a lake. path: relative to the lake. The columns of the partition are None in a small table."""
+    """A Parquet file of a lake. path: relative to the lake. The columns of the partition are None in a small table.
+
+    batch_size: CHANGES for the study of that name.
+    """
 
     table: str
     path: str

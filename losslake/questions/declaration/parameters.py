@@ -132,6 +132,9 @@ class MetricParameters(FieldsParameters, DirectionParameters, WorkloadParameters
     where: Annotated[list[str], shown(["org=NVIDIA"], max_length=MOST_CONDITIONS)] = Field(default_factory=list)
     """Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of
     each name, one of its values has to hold."""
+    only_finished: Annotated[bool, shown(True)] = False
+    """true: only trials that were evaluated at the end of the schedule of their learning rate, or later. left_out
+    counts the others, with those whose end isn't known; FROM trial_schedules in SQL lists them."""
 
     @property
     def workloads(self) -> tuple[Workload, ...]:
@@ -161,6 +164,7 @@ class MetricParameters(FieldsParameters, DirectionParameters, WorkloadParameters
             statuses=tuple(self.status),
             flagged=self.flagged,
             where=tuple(self.where),
+            only_finished=self.only_finished,
             **{name: getattr(self, name) for kind in kinds for name in kind.model_fields},
         )
 

@@ -57,6 +57,9 @@ class SharedColumns(Row):
     """steps times batch_size; null if the target was not reached, or where it exceeds 64 bits."""
     resolution: Annotated[float | None, shown(0.04, "none: a ratio")]
     """Resolution of steps: (steps - previous_step) / steps; null without target or earlier evaluation."""
+    phase: Annotated[str | None, shown("decay")]
+    """The phase of the schedule of the learning rate in which that trial reached the target: before_decay, decay (or
+    beyond it, where the end isn't known) or finished; null without a target reached, or where it isn't known."""
     confirmed_previous_step: Annotated[int | None, shown(400, "steps")]
     """The evaluation before confirmed_steps, of the same trial, or for crossing=mean of all trials of its setting; null
     if there is none."""

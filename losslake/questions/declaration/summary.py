@@ -75,6 +75,8 @@ class SelectionSummary(LeftOut, ReleaseSummary):
     """Treatment of flagged trials: exclude or include."""
     where: Annotated[list[str], shown(["org=NVIDIA"])]
     """Only trials with these values count: NAME=VALUE; empty if all trials do."""
+    only_finished: Annotated[bool, shown(False)]
+    """True if only trials count that were evaluated at the end of the schedule of their learning rate, or later."""
 
 
 class BatchSizesSummary(SelectionSummary):

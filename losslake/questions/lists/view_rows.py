@@ -158,6 +158,25 @@ class TrialResourcesRow(_TrialKeys):
     """Operations of training for a token, forward and backward, as its log or mapping states them."""
 
 
+class TrialSchedulesRow(_TrialKeys):
+    """The schedule of a trial's learning rate, as its log, mapping or hyperparameters say."""
+
+    schedule: Annotated[str | None, shown("cosine")]
+    """The kind of schedule: constant, linear, cosine, polynomial, exponential, step, wsd (warm-up, stable, decay) or
+    another word of the log; null for unknown."""
+    warmup_end: Annotated[int | None, shown(500, "steps")]
+    """The step at which warm-up ends, 0 without; null for unknown."""
+    decay_start: Annotated[int | None, shown(500, "steps")]
+    """The step after which the learning rate falls; null for unknown, and where it never falls."""
+    schedule_end: Annotated[int | None, shown(2000, "steps")]
+    """The step from which the learning rate falls no further; null for unknown, and without an end."""
+    is_finished: Annotated[bool | None, shown(True)]
+    """True if the trial was evaluated at schedule_end or later; null if that isn't known, or it was never evaluated."""
+    schedule_source: Annotated[str | None, shown("stated")]
+    """stated, by a log or mapping; hyperparameters, from which it follows; curve, of logged learning rates; null if
+    nothing is known."""
+
+
 class _AmountRow(_GoalColumns, _StudyKeys):
     measure: Annotated[str, shown("seconds")]
     """The unit of amount."""
@@ -236,6 +255,7 @@ VIEW_ROWS: Mapping[str, type[Row]] = {
     "pooled_result_at": PooledResultRow,
     "best_setting_at": BestSettingRow,
     "trial_resources": TrialResourcesRow,
+    "trial_schedules": TrialSchedulesRow,
     "amounts_to": AmountsToRow,
     "amount_at": AmountAtRow,
     "flags": FlagsRow,

@@ -20,7 +20,7 @@ from cachetools import LRUCache, cachedmethod
 from losslake.lake.data_files import damaged_file
 from losslake.lake.lake import Lake
 from losslake.lake.notices import ERASED, WITHDRAWN, Notice, read_notices
-from losslake_schema.names import Study, Trial
+from losslake_schema.names import SCHEDULED, Study, Trial
 from losslake_schema.release import Release
 from losslake_schema.tables import STUDY_KEYS
 
@@ -120,6 +120,6 @@ class Notices:
             rows = pq.read_table(self._lake.store.local(file.path, file.bytes), columns=[*STUDY_KEYS, "trial_id"])
         except (OSError, pa.ArrowInvalid):
             raise damaged_file(self._lake.store, file.path, "can't be read") from None
-        keys = (rows[name].cast(pa.string()) for name in (*STUDY_KEYS, "trial_id"))
+        keys = (rows[name].cast(pa.string()).fill_null(SCHEDULED) for name in (*STUDY_KEYS, "trial_id"))
         stored = pc.binary_join_element_wise(*keys, "/")
         return frozenset(stored.filter(pc.is_in(stored, pa.array(names, pa.string()))).to_pylist())

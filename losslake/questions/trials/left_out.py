@@ -14,12 +14,13 @@ import numpy as np
 from losslake.analysis.best_setting import FEWEST_SEEDS
 from losslake.questions.release.pool import Pool, is_pattern
 from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.schedules import is_finished
 from losslake.questions.trials.search import Search, of_admitted_status
 from losslake.questions.trials.selection import Goal, Selection
 from losslake.questions.trials.study_results import is_of_small_setting
 from losslake.questions.trials.trials_where import conditions_in_words, trials_where
 from losslake_schema.quantities import plural
-from losslake_schema.reached import Flags
+from losslake_schema.reached import NEVER, Flags
 from losslake_schema.statuses import STATUSES
 
 
@@ -119,6 +120,14 @@ def _not_admitted(search: Search, selection: Selection, is_considered: Flags) ->
         n_flagged = int((is_considered & is_flagged).sum())
         yield n_flagged, "flagged, as FROM flags in SQL explains: flagged=include includes them"
         is_considered = is_considered & ~is_flagged
+    if selection.only_finished:
+        is_unfinished = is_wanted & ~is_finished(trials)
+        is_unknown = is_unfinished & (trials.schedule_end == NEVER)
+        n_unfinished = int((is_considered & is_unfinished & ~is_unknown).sum())
+        yield n_unfinished, "last evaluated before the end of their schedule: without only_finished, they count"
+        n_unknown = int((is_considered & is_unknown).sum())
+        yield n_unknown, "whose schedule has no known end: without only_finished, they count"
+        is_considered = is_considered & ~is_unfinished
     for name, count in zip(STATUSES, n_other, strict=True):
         if name not in selection.statuses:
             wanted = "&".join(f"status={each}" for each in (*selection.statuses, name))

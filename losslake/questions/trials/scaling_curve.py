@@ -17,6 +17,10 @@ from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
 _MOST_SHARES = 4
 TUNED_WORSE = "tuned worse, not counted"
+EXACT_STEPS = (
+    "only points of convergence are known, not the evaluations before them: their steps count as exact, so intervals "
+    "leave out the spacing of evaluations"
+)
 
 
 @dataclass(frozen=True)
@@ -24,8 +28,9 @@ class ScalingCurve:
     """By study of a workload, by ascending batch size.
 
     batch_sizes: in batch_unit. steps: of the best trial, inf where none reached the target. previous_steps: of the
-    evaluation before, NaN where there is none. censored_at: the last evaluation of any admitted trial, or
-    the budget if it was evaluated beyond that; -1 for none. n_trials, n_reached: trials admitted, and how many of these
+    evaluation before, NaN where there is none; equal to steps, which count as exact, where only points of convergence
+    are known. censored_at: the last evaluation of any admitted trial, or the budget if it was evaluated beyond that; -1
+    for none. n_trials, n_reached: trials admitted, and how many of these
     reached the target.
     """
 
@@ -47,10 +52,12 @@ def scaling_curve(search: Search, goal: Goal) -> ScalingCurve:
     results, facts = study_results(search, goal), search.facts
     is_reached = results.row != NEVER
     has_previous = is_reached & (results.previous_step >= 0)
+    # Nobody knows the evaluations before a published point of convergence: no spacing may be invented for them.
+    before_first = np.where(is_reached & facts.is_reference, results.steps, np.nan)
     return ScalingCurve(
         batch_sizes=np.asarray(facts.batch_sizes, np.float64),
         steps=np.where(is_reached, results.steps, np.inf),
-        previous_steps=np.where(has_previous, results.previous_step, np.nan),
+        previous_steps=np.where(has_previous, results.previous_step, before_first),
         censored_at=search.last_steps,
         n_trials=search.n_admitted,
         n_reached=results.n_reached,
@@ -172,8 +179,10 @@ def usable_curve(search: Search, measured: ScalingCurve, tau: float | None = Non
 
 
 def curve_warnings(curve: UsableCurve) -> Iterator[str]:
-    """Yield warnings: coarse evaluations, and unequal searches."""
+    """Yield warnings: coarse or unknown evaluations, and unequal searches."""
     measured = curve.measured
+    if curve.search.facts.is_reference:
+        yield f"{curve.name}: {EXACT_STEPS}"
     if not curve.search.rule.is_of_settings:
         yield from unequal_searches(curve.name, measured.n_trials.tolist())
     counts = measured.is_reached & np.isin(np.arange(len(measured.steps)), curve.studies)

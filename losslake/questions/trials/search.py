@@ -26,6 +26,7 @@ from losslake.questions.release.pool import Pool
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.result_rule import ResultRule, result_rule
+from losslake.questions.trials.schedules import is_finished
 from losslake.questions.trials.selection import Goal, Selection
 from losslake.questions.trials.trials_where import chosen_trials
 from losslake_schema.names import LARGEST_INTEGER, Workload
@@ -257,6 +258,7 @@ def _opened(view: ReleaseView, selection: Selection, workload: Workload) -> Sear
     limits = _step_limits(facts, selection)
     is_plain = limits is None and selection.trials is None and selection.statuses == COUNTED
     is_plain &= selection.flagged == "exclude" or not facts.trials.flagged.any()
+    is_plain &= not selection.only_finished
     return Search(
         view_reference=ref(view),
         facts=facts,
@@ -361,6 +363,8 @@ def _admitted(facts: WorkloadFacts, selection: Selection) -> Flags:
     admitted = of_admitted_status(facts, selection) & facts.measures(selection.metric)
     if selection.flagged == "exclude":
         admitted &= facts.trials.flagged == 0
+    if selection.only_finished:
+        admitted &= is_finished(facts.trials)
     if selection.trials is not None:
         for _, rows, _, _ in facts.parts():
             study_admitted = admitted[rows]

@@ -23,7 +23,7 @@ class Selection:
     step_budget, example_budget: evaluations with step, or step times batch size, up to and including this count.
     trials: of each study, the first of this number by trial_id among those with an admitted status; None: all of them.
     flagged: exclude or include flagged trials. where: NAME=VALUE of metaparameters or facts of trials; of each name,
-    one of its values holds.
+    one of its values holds. only_finished: only trials that were evaluated at the end of their schedule, or later.
     result, seeds: what the result of a study is, as ResultParameters has it; None: as its trials have it.
     """
 
@@ -36,6 +36,7 @@ class Selection:
     statuses: tuple[str, ...] = COUNTED
     flagged: str = "exclude"
     where: tuple[str, ...] = ()
+    only_finished: bool = False
     result: ResultName | None = None
     seeds: Seeds = "median"
 
@@ -54,6 +55,7 @@ class Selection:
             self.statuses == COUNTED
             and self.flagged == "exclude"
             and not self.where
+            and not self.only_finished
             and (self.direction, self.step_budget, self.example_budget, self.trials) == (None, None, None, None)
         )
 

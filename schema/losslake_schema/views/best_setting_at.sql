@@ -7,7 +7,7 @@
 CREATE MACRO best_setting_at(metric, target, seeds := 'median', direction := NULL, comparator := NULL, workload := NULL, flagged := 'exclude') AS TABLE
 WITH trial AS (
     SELECT
-        t.*, g.setting,
+        t.* EXCLUDE (examples), g.setting, g.attributes,
         count(*) OVER of_setting AS n_seeds,
         row_number() OVER (of_setting ORDER BY t.steps NULLS LAST, t.trial_id) AS place,
         CASE WHEN count(t.steps) OVER of_setting = count(*) OVER of_setting THEN avg(t.steps) OVER of_setting END AS mean,
@@ -16,7 +16,9 @@ WITH trial AS (
     FROM steps_to(metric, target, direction := direction, comparator := comparator, workload := workload, flagged := flagged) AS t
     JOIN (
 $trial_settings
-    ) AS g USING (collection, dataset, model, optimizer, batch_size, trial_id)
+    ) AS g
+        ON g.collection = t.collection AND g.dataset = t.dataset AND g.model = t.model AND g.optimizer = t.optimizer
+        AND g.batch_size = coalesce(t.batch_size, 0) AND g.trial_id = t.trial_id
     WHERE t.status IN ('COMPLETE', 'MISSED') AND CASE
         WHEN seeds NOT IN ('median', 'mean') THEN error('seeds ' || seeds || ' is neither median nor mean')
         ELSE true
@@ -43,7 +45,9 @@ usual AS (
             CASE WHEN count(t.previous_step) = count(*) THEN CAST(round_even(avg(t.previous_step), 0) AS BIGINT) END AS previous_step
         FROM trial AS t
         GROUP BY ALL
-    ) AS s USING (collection, dataset, model, optimizer, batch_size, setting)
+    ) AS s
+        ON s.collection = t.collection AND s.dataset = t.dataset AND s.model = t.model AND s.optimizer = t.optimizer
+        AND s.batch_size IS NOT DISTINCT FROM t.batch_size AND s.setting = t.setting
     QUALIFY row_number() OVER (
         PARTITION BY t.collection, t.dataset, t.model, t.optimizer, t.batch_size, t.setting
         ORDER BY CASE WHEN seeds = 'median' THEN abs(t.place - (t.n_seeds + 1) // 2) ELSE abs(t.steps - t.mean) END, t.trial_id
@@ -64,7 +68,7 @@ SELECT
     c.usual AS steps,
     CASE WHEN c.usual IS NOT NULL THEN c.trial_id END AS trial_id,
     CASE WHEN c.usual IS NOT NULL THEN c.value END AS value,
-    CASE WHEN c.usual <= 9223372036854775807 // c.batch_size THEN c.usual * c.batch_size END AS examples,
+    $examples(coalesce(c.batch_size, 0), c.attributes, c.usual) AS examples,
     CASE WHEN c.usual IS NOT NULL THEN c.usual_previous_step END AS previous_step,
     c.setting, c.n_settings, c.n_seeds, c.steps_q25, c.steps_q75, c.n_trials, c.n_reached
 FROM counted AS c

@@ -6,7 +6,7 @@ SELECT
     min(t.steps) AS steps,
     arg_min(t.trial_id, (t.steps, t.trial_id)) FILTER (t.steps IS NOT NULL) AS trial_id,
     first(t.value ORDER BY t.steps, t.trial_id) FILTER (t.steps IS NOT NULL) AS value,
-    CASE WHEN min(t.steps) <= 9223372036854775807 // t.batch_size THEN min(t.steps) * t.batch_size END AS examples,
+    arg_min(struct_pack(examples := t.examples), (t.steps, t.trial_id)) FILTER (t.steps IS NOT NULL).examples AS examples,
     arg_min(struct_pack(step := t.previous_step), (t.steps, t.trial_id)) FILTER (t.steps IS NOT NULL).step AS previous_step,
     count(*) FILTER (t.status IN ('COMPLETE', 'MISSED')) AS n_trials,
     count(t.steps) AS n_reached

@@ -24,7 +24,8 @@ WITH hit AS (  -- only: steps_to_target
         WHERE b.metric = metric AND coalesce(direction, n.direction) = n.direction  -- only: steps_to
             AND $matches(b)  -- only: steps_to
         UNION ALL  -- only: steps_to
-        SELECT v.collection, v.dataset, v.model, v.optimizer, v.batch_size, v.metric, v.trial_id, v.step,  -- only: steps_to
+        SELECT v.collection, v.dataset, v.model, v.optimizer, coalesce(v.batch_size, 0), v.metric, v.trial_id,  -- only: steps_to
+            v.step,  -- only: steps_to
             lag(v.step) OVER (  -- only: steps_to
                 PARTITION BY v.collection, v.dataset, v.model, v.optimizer, v.batch_size, v.metric, v.trial_id  -- only: steps_to
                 ORDER BY v.step  -- only: steps_to
@@ -50,12 +51,13 @@ WITH hit AS (  -- only: steps_to_target
     GROUP BY r.collection, r.dataset, r.model, r.optimizer, r.batch_size, r.trial_id, g.metric, g.target
 )
 SELECT
-    s.collection, s.dataset, s.model, s.optimizer, s.batch_size, t.trial_id, t.status,
+    s.collection, s.dataset, s.model, s.optimizer, nullif(s.batch_size, 0) AS batch_size, t.trial_id, t.status,
     g.metric, g.target,
     coalesce(comparator, d.comparator, 'strict') AS comparator,  -- only: steps_to
     g.comparator,  -- only: steps_to_target
     h.first.step AS steps, h.value, h.first.previous_step AS previous_step, t.last_step,
-    h.first.elapsed_s AS elapsed_s
+    h.first.elapsed_s AS elapsed_s,
+    $examples(s.batch_size, t.attributes, h.first.step) AS examples
 FROM base.studies AS s
 JOIN (SELECT metric AS metric, CAST(target AS DOUBLE) AS target) AS g ON list_contains(s.metrics, metric)  -- only: steps_to
 JOIN base.goals AS g ON g.collection = s.collection  -- only: steps_to_target

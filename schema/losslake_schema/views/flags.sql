@@ -3,9 +3,9 @@
 -- batch size allow; small_epoch, for one whose log has less than half of the usual examples in an epoch; equal_curve, for one with
 -- the curve of another trial of its study, same_as, that isn't another log of its run. That one counts: runs with one seed repeat.
 CREATE VIEW flags AS
-SELECT collection, dataset, model, optimizer, batch_size, trial_id, rule, metric, target, examples, least_examples,
+SELECT collection, dataset, model, optimizer, nullif(batch_size, 0) AS batch_size, trial_id, rule, metric, target, examples, least_examples,
     CAST(NULL AS BIGINT) AS same_as
 FROM base.flags
 UNION ALL
-SELECT collection, dataset, model, optimizer, batch_size, trial_id, 'equal_curve', NULL, NULL, NULL, NULL, same_as
+SELECT collection, dataset, model, optimizer, nullif(batch_size, 0), trial_id, 'equal_curve', NULL, NULL, NULL, NULL, same_as
 FROM base.equal_curves;

@@ -1,4 +1,4 @@
--- One row per batch size of all workloads that match workload := 'collection/dataset/model/optimizer', where * stands for any
+-- One row per batch size (null: trials whose batch size changes) of all workloads that match workload := 'collection/dataset/model/optimizer', where * stands for any
 -- text within one of the four parts: the fewest steps to the target over the trials of their studies that measure the
 -- metric, those that are COMPLETE or MISSED. A tie goes to the first workload, then to the lower trial_id. Batch sizes in different units, and goals of different
 -- comparators, are an error. direction, comparator and flagged are as for steps_to; without workload, all workloads are pooled.
@@ -17,7 +17,9 @@ FROM (
             FILTER (t.steps IS NOT NULL) AS trial_id,
         first(t.value ORDER BY t.steps, t.collection, t.dataset, t.model, t.optimizer, t.trial_id)
             FILTER (t.steps IS NOT NULL) AS value,
-        CASE WHEN min(t.steps) <= 9223372036854775807 // t.batch_size THEN min(t.steps) * t.batch_size END AS examples,
+        arg_min(
+            struct_pack(examples := t.examples), (t.steps, t.collection, t.dataset, t.model, t.optimizer, t.trial_id)
+        ) FILTER (t.steps IS NOT NULL).examples AS examples,
         arg_min(
             struct_pack(step := t.previous_step), (t.steps, t.collection, t.dataset, t.model, t.optimizer, t.trial_id)
         ) FILTER (t.steps IS NOT NULL).step AS previous_step,
@@ -29,14 +31,14 @@ FROM (
     FROM (
         SELECT
             h.collection, h.dataset, h.model, h.optimizer, h.batch_size, h.trial_id, h.status, h.metric, h.target, h.comparator,
-            h.value, h.previous_step,
+            h.value, h.previous_step, h.examples,
             CASE WHEN h.status IN ('COMPLETE', 'MISSED') THEN h.steps END AS steps,
             concat_ws('/', h.collection, h.dataset, h.model, h.optimizer) AS trial_workload,
             coalesce(s.batch_unit, 'something unknown') AS batch_unit
         FROM steps_to(metric, target, direction := direction, comparator := comparator, workload := workload, flagged := flagged) AS h
         JOIN base.studies AS s
             ON s.collection = h.collection AND s.dataset = h.dataset AND s.model = h.model AND s.optimizer = h.optimizer
-            AND s.batch_size = h.batch_size
+            AND s.batch_size = coalesce(h.batch_size, 0)
     ) AS t
     GROUP BY t.batch_size, t.metric, t.target
 ) AS r

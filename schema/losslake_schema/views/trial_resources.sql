@@ -6,7 +6,7 @@
 -- the metaparameter of that name, or 1 where batch_unit is tokens. flops_per_token: of training, forward and backward.
 CREATE VIEW trial_resources AS
 SELECT
-    t.collection, t.dataset, t.model, t.optimizer, t.batch_size, t.trial_id,
+    t.collection, t.dataset, t.model, t.optimizer, nullif(t.batch_size, 0) AS batch_size, t.trial_id,
     trim(BOTH '"' FROM coalesce(
         attributes['system'], attributes['submission_platform'], attributes['hardware'], attributes['accelerator']
     )) AS hardware,
@@ -16,14 +16,7 @@ SELECT
         WHEN parameters['accelerators_per_node'] * parameters['number_of_nodes'] >= 1
         THEN parameters['accelerators_per_node'] * parameters['number_of_nodes']
     END AS accelerators,
-    CASE
-        WHEN parameters['examples_per_epoch'] >= 1 THEN parameters['examples_per_epoch']
-        WHEN regexp_matches(attributes['step'], '^"[^;]*epoch[^;]* x [0-9.]+ / [0-9.]+"$')
-            AND CAST(regexp_extract(attributes['step'], ' x ([0-9.]+) / [0-9.]+"$', 1) AS DOUBLE) >= 1
-        THEN CAST(regexp_extract(attributes['step'], ' x ([0-9.]+) / [0-9.]+"$', 1) AS DOUBLE)
-        WHEN parameters['train_samples'] >= 1 THEN parameters['train_samples']
-        WHEN parameters['num_train_examples'] >= 1 THEN parameters['num_train_examples']
-    END AS examples_per_epoch,
+$examples_per_epoch AS examples_per_epoch,
     CASE WHEN parameters['n_parameters'] >= 1 THEN parameters['n_parameters'] END AS n_parameters,
     CASE
         WHEN parameters['n_parameters_non_embedding'] >= 1 THEN parameters['n_parameters_non_embedding']

@@ -1,10 +1,11 @@
--- One row per workload: (collection, dataset, model, optimizer), with its batch sizes and counts.
+-- One row per workload: (collection, dataset, model, optimizer), with its batch sizes and counts. Trials whose batch
+-- size changes are a study that batch_sizes lacks.
 CREATE VIEW workloads AS
 SELECT
     collection || '/' || dataset || '/' || model || '/' || optimizer AS workload,
     collection, dataset, model, optimizer,
     any_value(batch_unit) AS batch_unit,
-    list(batch_size ORDER BY batch_size) AS batch_sizes,
+    coalesce(list(batch_size ORDER BY batch_size) FILTER (batch_size > 0), []) AS batch_sizes,
     count(*) AS n_studies,
     CAST(sum(n_trials) AS BIGINT) AS n_trials,
     CAST(sum(n_complete) AS BIGINT) AS n_complete,

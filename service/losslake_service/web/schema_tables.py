@@ -26,6 +26,7 @@ _KEYS: Mapping[str, Sequence[str]] = {
     "contributors": (*_TRIAL_KEYS, "name", "orcid", "role", "contribution"),
     "copies": (*_TRIAL_KEYS, "source", "source_sha256", "attributes"),
     "trial_resources": _TRIAL_KEYS,
+    "trial_schedules": _TRIAL_KEYS,
     "flags": (*_TRIAL_KEYS, "rule"),
     "steps_to_target": (*_TRIAL_KEYS, "metric", "target"),
     "steps_to_result": (*STUDY_KEYS, "metric", "target"),

@@ -28,6 +28,8 @@ NEEDED: dict[str, dict[str, Any]] = {
     "forecast": {"batch_size": 64, "curve": ["20=0.8", "40=0.4"]},
     "advice": {"step_time": ["16=0.01", "1024=0.03"]},
     "target_sweep": {"n_targets": 3, "target_min": 0.03, "target_max": 0.1},
+    "critical_batch_law": {"unit": "batch_unit"},
+    "recommend": {"parameters": 1e9, "tokens": 2e10, "loss": 3.0},
 }
 OF_COMPETITIONS = ("league", "records")
 # Nobody contributed the bundled studies or submitted them to a competition, and none was withdrawn.

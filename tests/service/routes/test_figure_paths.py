@@ -33,6 +33,7 @@ PARAMETERS: dict[str, Mapping[str, object]] = {
     "atlas": {},
     "advice": GOAL | {"step_time": ["8=0.1", "64=0.3"]},
     "best": SELECTION,
+    "critical-batch-law": {"workload": "*/mnist/cnn/sgd"},
     "frontier": SELECTION,
     "target-sweep": SELECTION,
     "ratio": OF_TWO,

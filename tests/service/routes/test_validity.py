@@ -38,6 +38,7 @@ QUESTIONS = {
     "analysis/advice": f"{GOAL}&step_time=8=0.1&step_time=16=0.15&price=2",
     "analysis/atlas": "",
     "analysis/compare": f"workload=shelf/mnist/cnn/sgd&{GOAL}",
+    "analysis/critical-batch-law": "workload=*/*/*/*&unit=batch_unit",
     "analysis/critical-batch-size": f"{GOAL}&fit=least-squares",
     "analysis/doublings": GOAL,
     "analysis/forecast": f"workload=*/mnist/cnn/sgd&metric={ERROR}&target=0.3&flagged=include"
@@ -51,6 +52,7 @@ QUESTIONS = {
     "analysis/metaparameters": f"{GOAL}&within=0.2",
     "analysis/rcp": f"{GOAL}&submission=shelf/mnist/cnn/sgd",
     "analysis/regimes": GOAL,
+    "analysis/recommend": "parameters=1e9&tokens=2e10&loss=3",
     "analysis/survival": GOAL,
     "analysis/target-sweep": f"workload={DEEP}&workload=shelf/mnist/cnn/sgd&metric={ERROR}",
     "analysis/time-cost": GOAL,

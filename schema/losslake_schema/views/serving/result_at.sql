@@ -3,10 +3,13 @@
 -- names no data file, and DuckDB plans it in a tenth of the time.
 CREATE MACRO result_at(metric, target, comparator := NULL) AS TABLE (
 SELECT
-    f.collection, f.dataset, f.model, f.optimizer, f.batch_size, f.metric, CAST(target AS DOUBLE) AS target,
+    f.collection, f.dataset, f.model, f.optimizer, nullif(f.batch_size, 0) AS batch_size, f.metric, CAST(target AS DOUBLE) AS target,
     coalesce(comparator, f.comparator) AS comparator,
     r.steps, r.trial_id, r.value,
-    CASE WHEN r.steps <= 9223372036854775807 // f.batch_size THEN r.steps * f.batch_size END AS examples,
+    CASE
+        WHEN f.batch_size = 0 THEN r.scheduled_examples
+        WHEN r.steps <= 9223372036854775807 // f.batch_size THEN r.steps * f.batch_size
+    END AS examples,
     r.previous_step, f.n_trials, r.n_reached
 FROM base.frontiers AS f
 JOIN base.target_ranges AS r ON r.frontier = f.frontier
