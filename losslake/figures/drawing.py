@@ -49,6 +49,14 @@ class ChartRequest:
     links: Links | None = None
     is_captioned: bool = True
 
+    @property
+    def measure_notes(self) -> list[str]:
+        """The sentence of the caption on how FLOPs were counted; nothing for other measures."""
+        is_by_rule = self.facts.get("measure") == "flops" and self.facts["flops_per_token"] is None
+        return (
+            ["FLOPs: as stated, else 6 for each parameter and token, without those of attention."] if is_by_rule else []
+        )
+
     def caption(self, notes: Sequence[str]) -> list[str]:
         """Return the sentences of the caption: the notes on the marks, and the source of the data."""
         return caption(notes, self.view.number, self.query)

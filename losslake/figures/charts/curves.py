@@ -334,7 +334,7 @@ def _notes(request: ChartRequest, rows: pa.Table, lines: Sequence[Line]) -> list
     n_odd = pc.sum(pc.invert(pc.is_finite(rows["value"]))).as_py()
     if n_odd:
         notes.append(f"{n_odd:,} values that are not finite are not drawn.")
-    return notes
+    return [*notes, *request.measure_notes]
 
 
 def _summary(rows: pa.Table, lines: Sequence[Line], groups: Groups, notes: Sequence[str]) -> list[str]:

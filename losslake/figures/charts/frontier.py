@@ -52,7 +52,7 @@ def draw(request: ChartRequest) -> ChartPanels:
     rows = [row for row in every if row["amount"] > 0]
     noun, metric = measure_noun(request.facts["measure"]), request.facts["metric"]
     groups = _groups(rows, request.parameters.colour_by)
-    notes = ["Points: the best value of each trial. Line: the best of any evaluation so far."]
+    notes = ["Points: the best value of each trial. Line: the best of any evaluation so far.", *request.measure_notes]
     if n_at_once := sum(row["is_best"] for row in every) - sum(row["is_best"] for row in rows):
         notes.append(f"Not drawn: {n_at_once} {plural('trial', n_at_once)} with the best value at 0 {noun}.")
     counts = Counter(groups[row["workload"]] for row in rows if row["is_best"])

@@ -114,7 +114,7 @@ def _draw_amounts(request: ChartRequest) -> ChartPanels:
     amounts = {"amount": "steps", "amount_trial_id": "trial_id", "amount_trial_workload": "trial_workload"}
     facts = request.facts
     common, series = replace(request, rows=counted.rename_columns(amounts)).series_by_workload()
-    notes = [f"Points: {results_in_words(facts, noun)}."]
+    notes = [f"Points: {results_in_words(facts, noun)}.", *request.measure_notes]
     if counted["accelerator"].null_count < counted.num_rows:
         notes.append("Lines join batch sizes on the same accelerator only: elsewhere the hardware differs, too.")
     if counted["amount"].null_count:

@@ -29,7 +29,7 @@ from losslake_service.web.studies.metaparameters import (
     search_space,
 )
 from losslake_service.web.studies.schedule import schedule_in_words
-from losslake_service.web.studies.sources import contributors, data_downloads, data_files, study_facts
+from losslake_service.web.studies.sources import contributors, data_downloads, data_files, model_facts, study_facts
 from losslake_service.web.studies.trial_table import StudyParameters, choices, table_section
 from losslake_service.web.studies.trials import StudyTrials, select_goal, study_trials
 from losslake_service.web.templates import in_unit, with_query
@@ -67,6 +67,7 @@ def study_page(request: PageRequest) -> Page:
         content={
             "study": study,
             "facts": of_study,
+            "model": model_facts(view, facts, facts.rows_of(index)),
             "contributors": contributors(view, study_id),
             "schedule": schedule_in_words(facts.trials[facts.rows_of(index)]),
             "metrics": facts.metrics[index],

@@ -24,6 +24,7 @@ from losslake_service.web.studies.sources import (
     contributors,
     data_downloads,
     data_files,
+    model_facts,
     study_facts,
     trial_facts,
 )
@@ -78,6 +79,7 @@ def trial_page(request: PageRequest) -> Page:
             "trial": trial,
             "study_facts": of_study,
             "facts": of_trial,
+            "model": model_facts(view, facts, slice(first := facts.rows_of(index).start + row, first + 1)),
             "contributors": contributors(view, study_id, trial.trial_id),
             "status": STATUS_WORDS[trials.status[row]],
             "schedule": schedule_in_words(facts.trials[facts.rows_of(index)][row : row + 1]),
