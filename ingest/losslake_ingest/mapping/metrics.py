@@ -169,6 +169,8 @@ def guess_metric(column: str) -> str | None:
     splits = [split for split, names in _SPLIT_WORDS.items() if not set(names).isdisjoint(words)]
     rest = "_".join(word for word in words if word not in _SPLIT_OF)
     quantity = next((quantity for quantity, names in _QUANTITIES.items() if rest in names), None)
+    # Of gradients, no log says that they are those of the training.
+    splits = splits or [metric.split for metric in metrics().values() if metric.quantity == quantity]
     return f"{splits[0]}/{quantity}" if quantity and len(splits) == 1 else None
 
 

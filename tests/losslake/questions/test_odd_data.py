@@ -48,7 +48,12 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "within": (1000,),
 }
 # Of questions that can't be asked without them.
-REQUIRED: dict[str, tuple[Any, ...]] = {"batch_size": SIZES, "curve": ("0=0.5", "1=nan", "5=1e308", f"{2**62}=-inf")}
+REQUIRED: dict[str, tuple[Any, ...]] = {
+    "batch_size": SIZES,
+    "curve": ("0=0.5", "1=nan", "5=1e308", f"{2**62}=-inf"),
+    "parameters": (1, 1e9, 1e30),
+    "tokens": (1, 1e10, 1e30),
+}
 
 
 def odd_rows(chance: random.Random) -> Iterator[Row]:
