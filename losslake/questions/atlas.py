@@ -158,7 +158,7 @@ QUESTION = Question(
 def _atlas(view: ReleaseView, result: ResultName | None, seeds: Seeds) -> _Atlas:
     rows, left_out, trials = [], {}, {}
     for facts in view.workloads.values():
-        if len(facts.batch_sizes) < FEWEST_BATCH_SIZES:
+        if len(facts.batch_sizes) - facts.has_schedules < FEWEST_BATCH_SIZES:
             left_out[facts] = _FEW
             continue
         try:

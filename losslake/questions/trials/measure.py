@@ -17,10 +17,12 @@ from losslake.output.columns import Nullable
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.examples import examples_of, have_several_schedules
 from losslake.questions.trials.resources import doubts_about_times, resources_of
 from losslake.questions.trials.search import Search, at, column_at
 from losslake.questions.trials.selection import Goal
 from losslake.questions.trials.study_results import StudyResults, least_by_study
+from losslake_schema.names import CHANGES
 from losslake_schema.reached import NEVER, Floats, Integers
 
 MeasureName = Literal["steps", "examples", "epochs", "seconds", "accelerator_seconds"]
@@ -71,7 +73,8 @@ class Amounts:
 class Measure:
     """The amount that is counted in one workload.
 
-    name: of the measure. factors: by study, its amount in a step; None for times. accelerators: by trial, 1 for
+    name: of the measure. factors: by study, its amount in a step, or in an example where the batch size changes; None
+    for times. accelerators: by trial, 1 for
     seconds, NaN if unknown.
     """
 
@@ -101,17 +104,23 @@ class Measure:
         """The amount that is counted, in words."""
         return self.name.replace("_", "-")
 
-    def of_steps(self, steps: Integers, studies: Integers) -> Floats:
-        """Return the amounts of steps in studies of these indices; not for times."""
+    def of_steps(self, steps: Integers, trials: Integers, studies: Integers) -> Floats:
+        """Return the amounts of steps of these trials, in studies of these indices; not for times."""
         assert self.factors is not None
-        return steps * self.factors[studies]
+        amounts: Floats = steps * self.factors[studies]
+        if self.name == "steps" or not self.search.facts.has_schedules:
+            return amounts
+        sizes = np.asarray(self.search.facts.batch_sizes, np.float64)
+        changes = sizes[studies] == CHANGES
+        examples = examples_of(self.view, self.search.facts, steps, trials, studies)
+        return np.where(changes, examples * self.factors[studies], amounts)
 
     def of_records(self) -> Floats:
         """Return the amounts at all records of the search; NaN where they aren't known."""
         records = self.search.records
         trials = np.repeat(records.rows, np.diff(records.offsets))
         if self.factors is not None:
-            return self.of_steps(records.step, self.search.facts.study_of_trial[trials])
+            return self.of_steps(records.step, trials, self.search.facts.study_of_trial[trials])
         if records.elapsed_s is None:
             return np.full(len(records.step), np.nan)
         is_known = np.isfinite(records.elapsed_s) & (records.elapsed_s >= 0)
@@ -120,20 +129,26 @@ class Measure:
     def of_trials(self, hits: Integers) -> Floats:
         """Return the amount to the first hit by trial; inf for never, NaN where it isn't known. hits: records."""
         if self.factors is not None:
-            amounts = self.of_steps(at(self.search.records.step, hits), self.search.facts.study_of_trial)
+            steps, studies = at(self.search.records.step, hits), self.search.facts.study_of_trial
+            amounts = self.of_steps(steps, np.arange(len(hits)), studies)
         else:
             amounts = _hit_times(self.search, hits) * self.accelerators
         return np.where(hits == NEVER, np.inf, amounts)
 
     def least(self, results: StudyResults, goal: Goal) -> Amounts:
         """Return the least amounts to a goal. results: of the same goal."""
-        if self.factors is not None:
+        if self.factors is not None and (self.name == "steps" or not self._differ):
             studies = np.arange(len(results.row))
-            least = self.of_steps(results.steps, studies)
+            least = self.of_steps(results.steps, results.row, studies)
             none = np.zeros(len(studies), np.int64)
             return Amounts(results.row, least, results.steps, results.n_reached, none, None, None)
         hits = self.search.first_hits(goal)
         return self.least_of(self.of_trials(hits), at(self.search.records.step, hits))
+
+    @property
+    def _differ(self) -> bool:
+        """True if trials of one study differ in the amounts of a step."""
+        return have_several_schedules(self.view, self.search.facts)
 
     def least_of(self, amounts: Floats, steps: Integers) -> Amounts:
         """Return the least of these times, ties to fewer steps. amounts: as of_trials returns them."""
@@ -174,6 +189,8 @@ def curve_amounts(
         import pyarrow.compute as pc  # here, since commands do without it: it takes 0.02 s to import
 
         factor = float(factors[study])
+        if facts.batch_sizes[study] == CHANGES and counting.measure != "steps":
+            return lambda columns: pa.array(_examples_at(view, facts, study, columns) * factor)
         return lambda columns: pc.multiply(columns["step"].cast(pa.float64()), factor)
     if counting.measure == "seconds":
         return lambda columns: columns["elapsed_s"]
@@ -188,9 +205,18 @@ def curve_amounts(
     return accelerator_seconds
 
 
+def _examples_at(view: ReleaseView, facts: WorkloadFacts, study: int, columns: Mapping[str, pa.Array]) -> Floats:
+    """Return the examples up to evaluations of a study."""
+    rows = facts.rows_of(study)
+    trials = rows.start + np.searchsorted(facts.trials.trial_id[rows], columns["trial_id"].to_numpy())
+    return examples_of(view, facts, columns["step"].to_numpy(), trials)
+
+
 def _factors(view: ReleaseView, facts: WorkloadFacts, counting: Counting) -> Floats | None:
     """Return by study the amount in a step; None for times. Raises BadParameter."""
     sizes = np.asarray(facts.batch_sizes, np.float64)
+    if facts.has_schedules:
+        sizes[0] = 1.0  # of examples, which `Measure.of_steps` counts by trial
     match counting.measure:
         case "steps":
             return np.ones(len(sizes))

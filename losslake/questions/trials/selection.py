@@ -24,6 +24,7 @@ class Selection:
     trials: of each study, the first of this number by trial_id among those with an admitted status; None: all of them.
     flagged: exclude or include flagged trials. where: NAME=VALUE of metaparameters or facts of trials; of each name,
     one of its values holds.
+    with_schedules: include trials whose batch size changes; questions about batch sizes leave them out.
     result, seeds: what the result of a study is, as ResultParameters has it; None: as its trials have it.
     """
 
@@ -38,6 +39,7 @@ class Selection:
     where: tuple[str, ...] = ()
     result: ResultName | None = None
     seeds: Seeds = "median"
+    with_schedules: bool = False
 
     def __post_init__(self) -> None:
         if not self.statuses:

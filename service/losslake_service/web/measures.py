@@ -67,7 +67,7 @@ def offered_measures(
 ) -> Iterator[OfferedMeasure]:
     """Yield what the trials of all selected workloads can be counted in. url: returns the page with changes."""
     refused: dict[MeasureName, BadParameter] = {}
-    for search in open_searches(view, selection):
+    for search in open_searches(view, selection, with_schedules=True):
         refused = refusals(view, search) | refused
     for name in get_args(MeasureName):
         noun, why = name.replace("_", "-"), refused.get(name)
