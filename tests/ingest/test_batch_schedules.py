@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow.dataset as ds
 import pytest
 
 from losslake.index.serving import open_release
@@ -87,9 +90,8 @@ def test_the_same_logs_again_change_nothing_and_others_are_added(
     monkeypatch.setattr(compaction, "MOST_PARTS", 0)
     lake = scheduled_lake(tmp_path, {"s0": THREE})
     assert not ingest(lake, [tmp_path / "logs"]).published
-    for name in ("s1", "s2", "s3", "s4", "s5"):
-        more = write_runs(tmp_path / name, {name: THREE})
-        assert ingest(lake, [more]).trials_ingested == 1
+    more = [write_runs(tmp_path / name, {name: THREE}) for name in ("s1", "s2", "s3", "s4", "s5")]
+    assert ingest(lake, more).trials_ingested == 5
     digests = {trial["content_digest"] for trial in _trials(lake)}
     assert compact(lake).release is not None
     assert [trial["batch_size"] for trial in _trials(lake)] == [CHANGES] * 6
@@ -137,6 +139,20 @@ def test_an_export_is_read_by_others_with_null(tmp_path: Path, made: Lake, keys_
         str(tmp_path / "out" / "measurements" / "**" / "*.parquet"), hive_partitioning=not keys_in_files
     )
     assert rows.filter("batch_size IS NULL").count("*").fetchall() == [(240,)]
+
+
+@pytest.mark.parametrize("reader", ["pandas", "polars", "pyarrow"])
+def test_readers_of_the_documentation_give_null(tmp_path: Path, made: Lake, reader: str) -> None:
+    export(made, made.release(), tmp_path / "out")
+    place = str(tmp_path / "out" / "measurements")
+    if reader == "pandas":
+        sizes = pd.read_parquet(place, partitioning=ds.partitioning(flavor="hive"))["batch_size"]
+        assert int(sizes.isna().sum()) == 240
+    elif reader == "polars":
+        rows = pl.scan_parquet(f"{place}/**/*.parquet", hive_partitioning=True).collect()
+        assert rows["batch_size"].null_count() == 240
+    else:
+        assert ds.dataset(place, partitioning="hive").to_table()["batch_size"].null_count == 240
 
 
 def test_a_mapping_states_the_schedule(tmp_path: Path) -> None:
