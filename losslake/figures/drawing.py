@@ -97,6 +97,14 @@ class ChartRequest:
         grid = self.grid(len(names.short))
         return {workload: replace(grid, title=label, subtitle=names.common) for workload, label in names.short.items()}
 
+    def by_batch_size(self) -> tuple[ChartRequest, list[str]]:
+        """Return the request without the rows of batch sizes that change, and a note on these."""
+        n_changing = self.rows["batch_size"].null_count
+        if not n_changing:
+            return self, []
+        note = "Not drawn: the trials whose batch size changes."
+        return replace(self, rows=self.rows.filter(pc.is_valid(self.rows["batch_size"]))), [note]
+
     def series_by_workload(self) -> tuple[str, list[Series]]:
         """Return the part of the names that all workloads share, and a series for each, labelled with the rest."""
         labels = workload_labels(self.facts["workloads"])

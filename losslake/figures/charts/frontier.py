@@ -130,7 +130,6 @@ def _in_words(rows: list[ChartRow], noun: str) -> list[str]:
     if not front:
         return []
     last = front[-1]
+    at_size = f" at batch size {last['batch_size']:,}" if last["batch_size"] else ""
     best = f"{last['value']:.6g} after {amount(last['amount'])} {noun}: trial {last['trial_id']} of {last['workload']}"
-    return [
-        f"The best of {sum(row['is_best'] for row in rows):,} trials is {best} at batch size {last['batch_size']:,}."
-    ]
+    return [f"The best of {sum(row['is_best'] for row in rows):,} trials is {best}{at_size}."]

@@ -11,12 +11,14 @@ import pyarrow.compute as pc
 from losslake.lake.public_paths import url_path
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.examples import schedules_of
 from losslake.questions.trials.resources import resources_of
+from losslake_schema.batch_schedule import stored_schedule
 from losslake_schema.contributors import Person, persons
-from losslake_schema.names import Study
+from losslake_schema.names import CHANGES, Study
 from losslake_service.web.code_lines import snippets
 from losslake_service.web.page import PageRequest
-from losslake_service.web.templates import query_pairs, with_query
+from losslake_service.web.templates import in_unit, query_pairs, with_query
 
 # A row, by column.
 Facts = dict[str, Any]
@@ -28,6 +30,25 @@ _MODEL_FACTS = {
     "tokens_per_example": "Tokens in an example",
     "flops_per_token": "FLOPs of training on a token",
 }
+
+
+def size_in_words(view: ReleaseView, facts: WorkloadFacts, study: Study, unit: str | None = None) -> str:
+    """Return the batch size of a study, with what it counts unless that is examples, or that it changes, and how."""
+    if study.batch_size == CHANGES:
+        return f"that changes ({view.schedule_name(facts)})"
+    return in_unit(study.batch_size, unit)
+
+
+def schedules_in_words(view: ReleaseView, facts: WorkloadFacts, study: Study) -> list[str]:
+    """Return how the batch sizes of a study change: 8 up to step 20, 16 up to step 40, then 32; none of one size."""
+    if study.batch_size != CHANGES:
+        return []
+    schedules = [stored_schedule(text) for text in dict.fromkeys(schedules_of(view, facts)) if text is not None]
+    sentences = []
+    for each in schedules:
+        pieces = [f"{size:,} up to step {end:,}" for size, end in zip(each.sizes, each.starts[1:], strict=False)]
+        sentences.append(f"{', '.join(pieces)}, then {each.sizes[-1]:,}")
+    return sentences
 
 
 def study_facts(view: ReleaseView, study_id: int) -> Facts:
