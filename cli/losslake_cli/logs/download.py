@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from losslake_cli.console import LakeOption, echo
+from losslake_cli.console import LakeOption, echo, echo_some
 from losslake_cli.table import show_table
 from losslake_schema.errors import LossLakeError
 from losslake_schema.quantities import counted
@@ -67,21 +68,40 @@ def download(
 
 def fetch(
     name: Annotated[
-        str | None, typer.Argument(metavar="COLLECTION", help="The collection to fetch. Default: list them.")
+        str | None,
+        typer.Argument(
+            metavar="COLLECTION",
+            help="The collection to fetch, or wandb:ENTITY/PROJECT. Default: list the collections.",
+        ),
     ] = None,
     lake: LakeOption = None,
     mirror: Annotated[
         str | None, typer.Option(metavar="URL", help="Another URL of the same archive; its sha256 is checked as well.")
     ] = None,
+    to: Annotated[
+        Path, typer.Option("--to", metavar="DIR", help="Of wandb: the folder for the runs, made if it doesn't exist.")
+    ] = Path("wandb-runs"),
+    licence: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Of wandb: the licence under which the owner gives the runs.")
+    ] = None,
+    runs: Annotated[
+        str, typer.Option(metavar="PATTERN", help="Of wandb: only runs with such a name or identifier, as 'adam-*'.")
+    ] = "*",
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Of wandb: at most so many runs, the oldest first.")
+    ] = None,
     notes: Annotated[str, typer.Option(metavar="TEXT", help="A note for the release.")] = "",
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, only the summary.")] = False,
 ) -> None:
-    """Download and ingest the logs of a published collection.
+    """Download and ingest the logs of a published collection, or download the runs of a W&B project.
 
     A registered archive is read while it is downloaded, and published only if its sha256 is correct. Other collections
     are repositories, each fetched at its commit and published as a release; trials that came from a bundle are
-    recognized.
+    recognized. 'losslake ingest' reads the folder of runs of a W&B project, with a mapping.
     """
+    if name is not None and name.startswith("wandb:"):
+        _fetch_runs(name, to, licence, runs, limit, quiet)
+        return
     from losslake_cli.logs.ingest import IngestOptions, ingest_url
     from losslake_ingest.pipeline.reading import Request
     from losslake_ingest.publication import publication, publications
@@ -114,3 +134,29 @@ def fetch(
     for logs in about.logs:
         echo(f"fetching {logs.origin}")
         ingest_url([], logs.archive_url, None, lake, request, options, top=logs.top)
+
+
+def _fetch_runs(address: str, folder: Path, licence: str | None, pattern: str, limit: int | None, quiet: bool) -> None:
+    """Fetch the runs of a W&B project, and print what is in the folder now; exit with status 1 if some are missing."""
+    from losslake_cli.logs.wandb_runs import Project, fetch_runs
+
+    project = Project.parse(address)
+    if not licence:
+        raise LossLakeError(
+            f"W&B states no licence: it is for the owner of {project.path} to give one; ask, and state it by --licence"
+        )
+    result = fetch_runs(
+        project, folder, licence, pattern, limit, lambda run: None if quiet else echo(f"fetching {run}")
+    )
+    echo(f"fetched      {counted(result.fetched, 'run')} into {project.folder(folder)}, under the licence '{licence}'")
+    echo(f"unchanged    {counted(result.unchanged, 'run')}")
+    echo_some([f"axis         {axis} of {counted(count, 'run')}" for axis, count in result.axes.most_common()])
+    if result.private:
+        echo(f"dropped      {', '.join(sorted(result.private))}")
+    echo_some([f"  {count:,} x {remark}" for remark, count in result.remarks.most_common()])
+    echo_some([f"left out     {run}: {why}" for run, why in result.left_out.items()])
+    if result.fetched or result.unchanged:
+        place = shlex.quote(str(folder))
+        echo(f"nothing is published. next: losslake map --init {place}, then losslake ingest {place} --dry-run")
+    if result.left_out:
+        raise typer.Exit(1)
