@@ -78,6 +78,9 @@ def fetch(
     mirror: Annotated[
         str | None, typer.Option(metavar="URL", help="Another URL of the same archive; its sha256 is checked as well.")
     ] = None,
+    sha256: Annotated[
+        str | None, typer.Option(metavar="HEX", help="Expected sha256 of an archive whose publisher states none.")
+    ] = None,
     to: Annotated[
         Path, typer.Option("--to", metavar="DIR", help="Of wandb: the folder for the runs, made if it doesn't exist.")
     ] = Path("wandb-runs"),
@@ -93,11 +96,11 @@ def fetch(
     notes: Annotated[str, typer.Option(metavar="TEXT", help="A note for the release.")] = "",
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, only the summary.")] = False,
 ) -> None:
-    """Download and ingest the logs of a published collection, or download the runs of a W&B project.
+    """Download and ingest the logs of a published collection.
 
     A registered archive is read while it is downloaded, and published only if its sha256 is correct. Other collections
     are repositories, each fetched at its commit and published as a release; trials that came from a bundle are
-    recognized. 'losslake ingest' reads the folder of runs of a W&B project, with a mapping.
+    recognized. The runs of a W&B project are downloaded only: 'losslake ingest' reads their folder, with a mapping.
     """
     if name is not None and name.startswith("wandb:"):
         _fetch_runs(name, to, licence, runs, limit, quiet)
@@ -113,7 +116,7 @@ def fetch(
         columns = ("collection", "title", "licence", "url", "sha256")
         archives = [(c.collection, c.title, c.licence, c.archive_url, c.archive_sha256) for c in registered.values()]
         repositories = [
-            (name, f"published by {about.publisher}", about.licence, logs.archive_url, "")
+            (name, f"published by {about.publisher}", about.licence, logs.archive_url, logs.sha256)
             for name, (_, about) in published.items()
             for logs in about.logs
         ]
@@ -122,18 +125,25 @@ def fetch(
     options = IngestOptions(False, notes, quiet)
     if name in registered:
         archive = registered[name]
+        if sha256 is not None:
+            raise LossLakeError(f"the sha256 of {name} is known ({archive.archive_sha256}): leave --sha256 out")
         ingest_url([], mirror or archive.archive_url, archive.archive_sha256, lake, Request(), options)
         return
     if name not in published:
         names = ", ".join([*registered, *published])
         raise LossLakeError(f"'{name}' can't be fetched: give {names}, or use 'losslake ingest --url'")
-    if mirror is not None:
-        raise LossLakeError(f"{name} is fetched from its repositories: use 'losslake ingest --url {mirror}' instead")
     folder, about = published[name]
+    if (mirror or sha256) and not (len(about.logs) == 1 and about.logs[0].url):
+        raise LossLakeError(
+            f"{name} is fetched from its repositories, each at its commit: leave --mirror and --sha256 out, or use "
+            "'losslake ingest --url' for another address"
+        )
+    echo(f"licence      {about.licence}, of {about.publisher}. {about.terms}".rstrip(". "))
     request = Request(mapping=folder / "losslake.toml", formats=about.formats)
     for logs in about.logs:
         echo(f"fetching {logs.origin}")
-        ingest_url([], logs.archive_url, None, lake, request, options, top=logs.top)
+        expected = sha256 or logs.sha256 or None
+        ingest_url([], mirror or logs.archive_url, expected, lake, request, options, top=logs.top)
 
 
 def _fetch_runs(address: str, folder: Path, licence: str | None, pattern: str, limit: int | None, quiet: bool) -> None:
