@@ -71,6 +71,8 @@ def test_differences_name_the_studies_that_were_added_changed_or_are_gone(folder
         (b"", "can't be used"),
         (SOURCE + b"more = 1\n", "can't be used"),
         (b"=", "can't be used"),
+        (SOURCE + b'url = "https://host/x.tar"\n', "needs repository and commit, or url"),
+        (SOURCE.replace(b'commit = "1a2b"\n', b""), "needs repository and commit, or url"),
         (None, "can't read"),
         (
             SOURCE.replace(b'"corpus"', b'"elsewhere"'),

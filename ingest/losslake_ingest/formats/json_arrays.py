@@ -1,4 +1,6 @@
-"""Runs in a JSON document: a list for each metric (DeepOBS, Keras' `History.history`), or a list of entries.
+"""Runs in JSON documents: a list for each metric (DeepOBS, Keras' `History.history`), or a list of entries.
+
+A file can have several runs: entries of a list, or lines, that are such documents with a list for each metric.
 
 Source: DeepOBS, `StandardRunner._run` in deepobs/tensorflow/runners/standard_runner.py; Keras, `History` in
 src/callbacks/history.py; transformers, `Trainer.log`, whose `log_history` is a list of entries.
@@ -6,10 +8,14 @@ src/callbacks/history.py; transformers, `Trainer.log`, whose `log_history` is a 
 
 from __future__ import annotations
 
+import gzip
+import json
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -22,18 +28,19 @@ from losslake_ingest.formats.format import BundledFormat, Glimpse
 from losslake_ingest.mapping.mapping import LogMapping, mapping_for
 from losslake_ingest.mapping.metrics import metric_of
 from losslake_ingest.mapping.template import UnknownField
-from losslake_ingest.readers.plain_text import UTF8_MARK
-from losslake_ingest.readers.safe_parsing import flattened, printable, read_document, scalars
+from losslake_ingest.readers.plain_text import LONGEST_LINE, UTF8_MARK
+from losslake_ingest.readers.safe_parsing import clean_text, flattened, printable, read_document, scalars
 from losslake_ingest.readers.tables.cells import LARGEST_COLUMNS
 from losslake_ingest.readers.tables.json_table import list_column, read_json_entries, starts_with_objects
 from losslake_ingest.readers.tables.runs import runs_of
 from losslake_ingest.readers.tables.table import TableFile
-from losslake_ingest.sources.member import Source
+from losslake_ingest.sources.member import Source, most_unpacked
 from losslake_schema.reached import Flags, Floats
 
 INDEX = "index"
 _DEEPEST = 16
-_ENDINGS = (".json",)
+_LINES = (".jsonl.gz", ".jsonl")
+_ENDINGS = (".json", *_LINES)
 _NUMBER = rb"(?:-?[0-9][-+.0-9eE]{0,30}|NaN|-?Infinity|null)"
 _NAME = (
     rb'(?:"(?:_?step|global_step|iteration|iter|epoch)s?|'
@@ -41,6 +48,7 @@ _NAME = (
 )
 _LISTS = re.compile(rb'%b\s*:\s*\[\s*%b|"\s*:\s*\[\s*%b(?:\s*,\s*%b){9}' % (_NAME, *[_NUMBER] * 3))
 _ENTRIES = re.compile(rb"\s*\[\s*\{[^\[\]]{0,2000}%b\s*:\s*%b" % (_NAME, _NUMBER))
+_BETWEEN = re.compile(r"[\s,]*")
 _EMPTY_LIST = "an empty list left out: {name}"
 _NOT_LISTS = "the document has no list of numbers: it isn't a log, or what it logs is nested in lists"
 
@@ -52,13 +60,20 @@ class JsonArrays(BundledFormat):
 
     def detect(self, file: Glimpse) -> float:
         """Recognize a document by a list of numbers with a name of a metric, or by its first entry."""
-        return 0.3 if file.name.lower().endswith(_ENDINGS) and _is_log(file.start) else 0.0
+        return 0.3 if file.name.lower().endswith(".json") and _is_log(file.start) else 0.0
 
     def read(self, source: Source, mapping: LogMapping) -> Iterator[RunLog | Quarantined]:
-        """Yield one run per file; of a list of entries, one per value of the mapping's run column."""
+        """Yield one run per file; of a list of entries, one per value of the mapping's run column.
+
+        Entries and lines that are runs are read where the mapping names the field that tells them apart.
+        """
         run_column = mapping.run.column or None
 
         def read(file: TableFile, data: bytes) -> Iterable[RunLog | Quarantined]:
+            if file.path.lower().endswith(_LINES):
+                return _runs(_lines(data), file, mapping) if run_column is not None else ()
+            if run_column is not None and _has_runs(data):
+                return _runs(_entries(data), file, mapping)
             if not _is_log(data):
                 return ()
             document = read_document(data)
@@ -75,6 +90,79 @@ def _is_log(data: bytes) -> bool:
         return False
     start = data[:100].removeprefix(UTF8_MARK).lstrip()
     return bool(_LISTS.search(data) if start.startswith(b"{") else _ENTRIES.match(data.removeprefix(UTF8_MARK)))
+
+
+def _has_runs(data: bytes) -> bool:
+    """Return True for a list of objects of which the first one has a list of numbers."""
+    if not data[:100].removeprefix(UTF8_MARK).lstrip().startswith(b"["):
+        return False
+    try:
+        first = read_document(next(_entries(data), (0, b"null"))[1])
+    except Refusal:
+        return False
+    values = [value for _, value in flattened(first, _DEEPEST)] if isinstance(first, dict) else []
+    return any(isinstance(value, list) and value and type(value[0]) in (int, float) for value in values)
+
+
+def _entries(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the entries of a JSON list as JSON, with their numbers, one at a time. Raises Refusal."""
+    text = data.removeprefix(UTF8_MARK).decode("utf-8", "replace")
+    at, number = text.index("[") + 1, 0
+    while (begin := _BETWEEN.match(text, at).end()) < len(text) and text[begin] != "]":  # type: ignore[union-attr]
+        number += 1
+        piece = text[begin : begin + LONGEST_LINE]
+        try:
+            _, end = json.JSONDecoder().raw_decode(piece)
+        except (ValueError, RecursionError):
+            what = f"entry {number:,} of the list is damaged, or has more than {LONGEST_LINE:,} characters"
+            raise Refusal(Rule.UNREADABLE_LOG, f"{what}: it and those after it are left out") from None
+        yield number, piece[:end].encode()
+        at = begin + end
+
+
+def _lines(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the documents of JSON lines, which may be compressed by gzip, with their numbers. Raises Refusal."""
+    stream = gzip.GzipFile(fileobj=BytesIO(data)) if data.startswith(b"\x1f\x8b") else BytesIO(data)
+    size, number = 0, 0
+    try:
+        while line := stream.readline(LONGEST_LINE + 1):
+            number += 1
+            size += len(line)
+            if len(line) > LONGEST_LINE or size > most_unpacked(len(data)):
+                message = f"a line has more than {LONGEST_LINE:,} bytes, or the file unpacks to too many: split it"
+                raise Refusal(Rule.FILE_TOO_LARGE, message, number)
+            if line.strip():
+                yield number, line
+    except (EOFError, OSError, zlib.error) as error:
+        message = f"the file is damaged or cut short ({error}): copy it again"
+        raise Refusal(Rule.DAMAGED_FILE, message, number) from None
+
+
+def _runs(entries: Iterable[tuple[int, bytes]], file: TableFile, mapping: LogMapping) -> Iterator[RunLog | Quarantined]:
+    """Yield the run of each entry or line, by the value of the mapping's run column."""
+    seen: set[str] = set()
+    number = 0
+    try:
+        for number, entry in entries:
+            name: str | None = None
+            try:
+                document = read_document(entry)
+                fields = scalars(flattened(document, _DEEPEST))
+                if mapping.run.column not in fields:
+                    message = f"entry {number:,} has no {shown(mapping.run.column)}, by which [run] column tells runs"
+                    raise Refusal(Rule.MISSING_FACT, message)
+                name = clean_text(str(fields[mapping.run.column]))
+                if name in seen:
+                    message = f"entry {number:,} is the second one of this run: the first one is used"
+                    raise Refusal(Rule.DUPLICATE_FILE, message)
+                seen.add(name)
+                run = _run(document, file, mapping)
+            except Refusal as refusal:
+                yield file.quarantined(refusal.rule, refusal.message, name=name)
+            else:
+                yield replace(run, run=f"{file.path}#{name}")
+    except Refusal as refusal:
+        yield file.quarantined(refusal.rule, refusal.message, refusal.line)
 
 
 def _run(document: Any, file: TableFile, mapping: LogMapping) -> RunLog:
