@@ -196,7 +196,7 @@ class MetricLine:
 
     None: that of the next line that fits the column, or its own name; what else is None comes from that line too.
     scale, offset: the value is scale x cell + offset. repeated: which of several values at one step counts.
-    direction: of a metric that isn't registered.
+    direction: of a metric that isn't registered. nan: whether NaN is a value of the run, or says that there is none.
     """
 
     metric: _TextTemplate | None = None
@@ -204,6 +204,7 @@ class MetricLine:
     offset: _ValueTemplate | None = None
     repeated: Literal["first", "last"] | None = None
     direction: Direction | None = None
+    nan: Literal["value", "missing"] | None = None
 
     def completed(self, other: MetricLine) -> MetricLine:
         """Return the line with what another one states and this one doesn't, if this one states no metric."""
