@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from losslake_ingest.contracts.report import Quarantined
-from losslake_ingest.contracts.rules import Refusal, Rule, shown
+from losslake_ingest.contracts.rules import Refusal, Rule, mapping_lacks, shown
 from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar, TextCell, check_size
 from losslake_ingest.formats.csv_and_jsonl import read_tables, row_rules
 from losslake_ingest.formats.format import BundledFormat, Glimpse
@@ -107,7 +107,7 @@ def _run(document: Any, file: TableFile, mapping: LogMapping) -> RunLog:
     rows = [*_rows(lists), *_keyed_rows(keyed)]
     if not any(each.columns.keys() - {INDEX, KEY} for each in rows):
         raise Refusal(Rule.NO_MEASUREMENTS, _NOT_LISTS)
-    _check_lengths(rows, fields, mapping)
+    _check_axes(rows, fields, mapping)
     return RunLog(file.path, {file.path: file.sha256}, rows, fields, remarks=dict(remarks))
 
 
@@ -155,13 +155,19 @@ def _rows(lists: Mapping[str, Sequence[Any]]) -> list[LoggedRows]:
     return rows
 
 
-def _check_lengths(rows: Sequence[LoggedRows], fields: Mapping[str, Scalar], mapping: LogMapping) -> None:
-    """Raise Refusal if metrics of several lengths take the place in the list as their step by one axis."""
+def _check_axes(rows: Sequence[LoggedRows], fields: Mapping[str, Scalar], mapping: LogMapping) -> None:
+    """Raise Refusal if metrics of several lengths take the place in the list as their step by one axis.
+
+    Also if nothing says what the positions of a metric count.
+    """
     mapping = mapping_for({**mapping.fields, **fields}, mapping)
     lengths: dict[int, dict[int, str]] = {}
     for each in rows:
         for name in each.columns:
             first = next((axis for axis in mapping.axis if axis.column in each.columns and axis.holds(name)), None)
+            if first is None and KEY in each.columns and name != KEY and _is_metric(name, fields, mapping):
+                add = f'[[axis]]\ncolumn = "{KEY}"\ncounts = "updates"   # or "examples" or "epochs"'
+                raise mapping_lacks(Rule.STEP_UNKNOWN, f"it isn't known what the positions of {shown(name)} count", add)
             if first is not None and first.column == INDEX != name and _is_metric(name, fields, mapping):
                 lengths.setdefault(id(first), {}).setdefault(len(each.columns[name]), name)
     for by_length in lengths.values():
