@@ -2,8 +2,10 @@
 
 A file can have several runs: entries of a list, or lines, that are such documents with a list for each metric.
 
+A metric can also be an object with its value at each position, `{"5": 2.5, "10": 2.25}` (Megatron-LM's golden values).
 Source: DeepOBS, `StandardRunner._run` in deepobs/tensorflow/runners/standard_runner.py; Keras, `History` in
-src/callbacks/history.py; transformers, `Trainer.log`, whose `log_history` is a list of entries.
+src/callbacks/history.py; transformers, `Trainer.log`, whose `log_history` is a list of entries; NVIDIA/Megatron-LM,
+`GoldenValueMetric` in tests/functional_tests/python_test_utils/common.py.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from losslake_ingest.contracts.report import Quarantined
-from losslake_ingest.contracts.rules import Refusal, Rule, shown
+from losslake_ingest.contracts.rules import Refusal, Rule, mapping_lacks, shown
 from losslake_ingest.contracts.run_log import LoggedRows, RunLog, Scalar, TextCell, check_size
 from losslake_ingest.formats.csv_and_jsonl import read_tables, row_rules
 from losslake_ingest.formats.format import BundledFormat, Glimpse
@@ -38,6 +40,8 @@ from losslake_ingest.sources.member import Source, most_unpacked
 from losslake_schema.reached import Flags, Floats
 
 INDEX = "index"
+KEY = "key"
+LEAST_KEYS = 10
 _DEEPEST = 16
 _LINES = (".jsonl.gz", ".jsonl")
 _ENDINGS = (".json", *_LINES)
@@ -47,6 +51,10 @@ _NAME = (
     rb'(?i:loss|acc|err|perplexity|ppl|bleu|wer|auc|f1|score|reward|metric)[^"\n]{0,100})"'
 )
 _LISTS = re.compile(rb'%b\s*:\s*\[\s*%b|"\s*:\s*\[\s*%b(?:\s*,\s*%b){9}' % (_NAME, *[_NUMBER] * 3))
+_POSITION = re.compile(r"[0-9]{1,16}")
+_WORD = re.compile(r"[-+]?(?:nan|inf|infinity)", re.IGNORECASE)
+_CELL = rb'"[0-9]{1,16}"\s*:\s*(?:%b|"[-+A-Za-z]{1,9}")' % _NUMBER
+_KEYED = re.compile(rb"\{\s*%b(?:\s*,\s*%b){%d}" % (_CELL, _CELL, LEAST_KEYS - 1))
 _ENTRIES = re.compile(rb"\s*\[\s*\{[^\[\]]{0,2000}%b\s*:\s*%b" % (_NAME, _NUMBER))
 _BETWEEN = re.compile(r"[\s,]*")
 _EMPTY_LIST = "an empty list left out: {name}"
@@ -54,7 +62,7 @@ _NOT_LISTS = "the document has no list of numbers: it isn't a log, or what it lo
 
 
 class JsonArrays(BundledFormat):
-    """The format of JSON documents with a list for each metric, or with a list of entries."""
+    """The format of JSON documents with a list or an object for each metric, or with a list of entries."""
 
     name = "json_arrays"
 
@@ -89,7 +97,9 @@ def _is_log(data: bytes) -> bool:
     if starts_with_objects(data, 2):  # JSON lines
         return False
     start = data[:100].removeprefix(UTF8_MARK).lstrip()
-    return bool(_LISTS.search(data) if start.startswith(b"{") else _ENTRIES.match(data.removeprefix(UTF8_MARK)))
+    if start.startswith(b"{"):
+        return _LISTS.search(data) is not None or _KEYED.search(data) is not None
+    return _ENTRIES.match(data.removeprefix(UTF8_MARK)) is not None
 
 
 def _has_runs(data: bytes) -> bool:
@@ -166,22 +176,53 @@ def _runs(entries: Iterable[tuple[int, bytes]], file: TableFile, mapping: LogMap
 
 
 def _run(document: Any, file: TableFile, mapping: LogMapping) -> RunLog:
-    """Return the run of a document with a list for each metric. Raises Refusal."""
+    """Return the run of a document with a list or an object for each metric. Raises Refusal."""
     lists: dict[str, Sequence[Any]] = {}
+    keyed: dict[str, Mapping[str, Any]] = {}
     remarks: Counter[str] = Counter()
-    for name, value in flattened(document, _DEEPEST):
-        if isinstance(value, list) and value:
+    leaves = list(flattened(document, _DEEPEST, is_value=_is_keyed))
+    for name, value in leaves:
+        if isinstance(value, dict) and _is_keyed(value):
+            keyed[printable(name)] = value
+        elif isinstance(value, list) and value:
             lists[printable(name)] = value
         elif isinstance(value, list):
             remarks[_EMPTY_LIST.format(name=shown(name))] += 1
-    fields = scalars(flattened(document, _DEEPEST))
-    if len(lists) > LARGEST_COLUMNS:
-        raise Refusal(Rule.UNREADABLE_LOG, f"it has {len(lists):,} lists; at most {LARGEST_COLUMNS:,} are read")
-    rows = _rows(lists)
-    if not any(each.columns.keys() - {INDEX} for each in rows):
+    fields = scalars(leaves)
+    if len(lists) + len(keyed) > LARGEST_COLUMNS:
+        n_lists = len(lists) + len(keyed)
+        raise Refusal(Rule.UNREADABLE_LOG, f"it has {n_lists:,} lists; at most {LARGEST_COLUMNS:,} are read")
+    rows = [*_rows(lists), *_keyed_rows(keyed)]
+    if not any(each.columns.keys() - {INDEX, KEY} for each in rows):
         raise Refusal(Rule.NO_MEASUREMENTS, _NOT_LISTS)
-    _check_lengths(rows, fields, mapping)
+    _check_axes(rows, fields, mapping)
     return RunLog(file.path, {file.path: file.sha256}, rows, fields, remarks=dict(remarks))
+
+
+def _is_keyed(value: Mapping[Any, Any]) -> bool:
+    """Return True for an object with a number, or a word for one, at each of many positions."""
+    return (
+        len(value) >= LEAST_KEYS
+        and all(_POSITION.fullmatch(key) for key in value)
+        and all(
+            type(cell) in (float, int, type(None)) or (type(cell) is str and _WORD.fullmatch(cell))
+            for cell in value.values()
+        )
+    )
+
+
+def _keyed_rows(keyed: Mapping[str, Mapping[str, Any]]) -> list[LoggedRows]:
+    """Return rows for the metrics that have values at the same positions, with these. Raises Refusal."""
+    by_keys: dict[tuple[str, ...], dict[str, tuple[Floats, Flags | None]]] = {}
+    for name, cells in keyed.items():
+        column, _ = list_column([float(cell) if isinstance(cell, str) else cell for cell in cells.values()])
+        if column is not None:
+            by_keys.setdefault(tuple(cells), {})[name] = column
+    rows = []
+    for keys, columns in by_keys.items():
+        check_size(len(keys), len(columns) + 1)
+        rows.append(LoggedRows.of({KEY: (np.array(keys, np.float64), None)} | columns))
+    return rows
 
 
 def _rows(lists: Mapping[str, Sequence[Any]]) -> list[LoggedRows]:
@@ -202,13 +243,19 @@ def _rows(lists: Mapping[str, Sequence[Any]]) -> list[LoggedRows]:
     return rows
 
 
-def _check_lengths(rows: Sequence[LoggedRows], fields: Mapping[str, Scalar], mapping: LogMapping) -> None:
-    """Raise Refusal if metrics of several lengths take the place in the list as their step by one axis."""
+def _check_axes(rows: Sequence[LoggedRows], fields: Mapping[str, Scalar], mapping: LogMapping) -> None:
+    """Raise Refusal if metrics of several lengths take the place in the list as their step by one axis.
+
+    Also if nothing says what the positions of a metric count.
+    """
     mapping = mapping_for({**mapping.fields, **fields}, mapping)
     lengths: dict[int, dict[int, str]] = {}
     for each in rows:
         for name in each.columns:
             first = next((axis for axis in mapping.axis if axis.column in each.columns and axis.holds(name)), None)
+            if first is None and KEY in each.columns and name != KEY and _is_metric(name, fields, mapping):
+                add = f'[[axis]]\ncolumn = "{KEY}"\ncounts = "updates"   # or "examples" or "epochs"'
+                raise mapping_lacks(Rule.STEP_UNKNOWN, f"it isn't known what the positions of {shown(name)} count", add)
             if first is not None and first.column == INDEX != name and _is_metric(name, fields, mapping):
                 lengths.setdefault(id(first), {}).setdefault(len(each.columns[name]), name)
     for by_length in lengths.values():
