@@ -936,6 +936,73 @@ class QuestionMethods:
                 first of the release. Submissions of different rulesets have different budgets and are never
                 compared.
         """
+    def loss_law(
+        self,
+        workload: str | Sequence[str],
+        *,
+        metric: str | None = None,
+        direction: Literal["minimize", "maximize"] | None = None,
+        fields: str | None = None,
+        trials: int | None = None,
+        status: Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]
+        | Sequence[Literal["COMPLETE", "MISSED", "INCOMPLETE", "INFEASIBLE"]]
+        | None = None,
+        flagged: Literal["exclude", "include"] | None = None,
+        where: str | Sequence[str] | None = None,
+        only_finished: bool | None = None,
+        step_budget: int | None = None,
+        example_budget: int | None = None,
+        points: Literal["final", "all"] | None = None,
+        after: float | None = None,
+        runs: Literal["best", "all"] | None = None,
+        size: Literal["with", "without"] | None = None,
+        compute: Literal["6ND", "stated"] | None = None,
+        flops: float | Sequence[float] | None = None,
+        draw: Literal["settings", "models"] | None = None,
+        level: float | None = None,
+    ) -> Result:
+        """Return the answer of /v1/analysis/loss-law.
+
+        The law of the loss by model size and tokens, with intervals, its compute optimum, and published laws
+        beside.
+
+        Args:
+            workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
+                repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
+                all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
+                workload, then the lower trial_id.
+            metric: The metric: split/quantity. Default: that of the workload's goal, as for target.
+            direction: Direction of better values; default: the metric's own.
+            fields: The columns to return, separated by commas; default: all.
+            trials: Of each study, only the first trials by trial_id, this many of an admitted status; default: all.
+            status: Only trials of this status; may be repeated. Default: COMPLETE and MISSED, which ran to their
+                end.
+            flagged: include adds flagged trials, whose number of examples can't be right: they reach a goal with
+                less than a quarter of the examples that neighbouring batch sizes allow, or the epochs of their log
+                are too small. FROM flags in SQL lists them.
+            where: Only trials with this metaparameter or fact of their logs: NAME=VALUE. May be repeated: of each
+                name, one of its values has to hold.
+            only_finished: true: only trials that were evaluated at the end of the schedule of their learning rate,
+                or later. left_out counts the others, with those whose end isn't known; FROM trial_schedules in SQL
+                lists them.
+            step_budget: Only evaluations at this step or before.
+            example_budget: Only evaluations after at most this many examples: step times batch size.
+            points: final: the last evaluation of each trial. all: every evaluation beyond `after`; those before the
+                end of a decay of the learning rate have a higher loss than a training that ends there.
+            after: For points=all: only evaluations beyond this share of the steps of their trial.
+            runs: best: of trials of a workload with equal sizes and tokens, only those of the setting with the
+                least final loss (the median over its seeds), since badly tuned ones say nothing about size. all:
+                every trial.
+            size: Parameters of a model with or without its embeddings.
+            compute: FLOPs of training for the optimum. 6ND: 6 FLOPs for each parameter and token. stated: k N D,
+                with k the median over trials of the FLOPs of a token that their logs state, by parameter.
+            flops: A compute whose best size and tokens are wanted; may be repeated. Default: the largest of the
+                trials.
+            draw: The unit that the bootstrap draws as a whole. settings: trials that differ only in their seeds.
+                models: all trials of a workload with one size, for runs that share a part of their training, or lie
+                on one side of the law.
+            level: The level of the intervals, two-sided.
+        """
     def metaparameter_map(
         self,
         workload: str | Sequence[str],

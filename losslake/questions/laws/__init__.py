@@ -1,1 +1,1 @@
-"""Laws of critical batch sizes over workloads: their points, fits, and published laws beside them."""
+"""Laws over workloads, of critical batch sizes and of losses: points, fits, and published laws beside them."""

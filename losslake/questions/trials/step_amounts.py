@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
+from losslake.analysis.loss_law import FLOPS_PER_PARAMETER
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
@@ -18,7 +19,6 @@ from losslake.questions.trials.search import at
 from losslake_schema.reached import Flags, Floats, Integers
 
 MeasureName = Literal["steps", "examples", "epochs", "tokens", "flops", "seconds", "accelerator_seconds"]
-FLOPS_PER_PARAMETER = 6
 _MOST_LISTED = 5
 _ATTENTION = "attention's operations, which grow with the context,"
 # The sizes of models by which FLOPs are counted where none are stated, best first, and what the rule then misses.

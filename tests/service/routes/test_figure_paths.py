@@ -35,6 +35,7 @@ PARAMETERS: dict[str, Mapping[str, object]] = {
     "best": SELECTION,
     "critical-batch-law": {"workload": "*/mnist/cnn/sgd"},
     "frontier": SELECTION,
+    "loss-law": SELECTION,
     "target-sweep": SELECTION,
     "ratio": OF_TWO,
     "profile": OF_TWO,

@@ -47,6 +47,7 @@ QUESTIONS = {
     "analysis/quality": f"workload={DEEP}&metric={ERROR}&step_budget=20&step_budget=40&example_budget=200&last=true",
     "analysis/frontier": f"workload=*/*/*/*&metric={ERROR}",
     "analysis/league": "",
+    "analysis/loss-law": f"workload=*/*/*/*&metric={ERROR}",
     "analysis/records": "",
     "analysis/metaparameter-map": GOAL,
     "analysis/metaparameters": f"{GOAL}&within=0.2",
