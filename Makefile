@@ -14,7 +14,7 @@ BENCH ?=
 VENV := .venv
 # The folder of all logs from which the bundles of the published collections are built.
 LOGS ?= ../shared/corpora
-COLLECTIONS := $(sort $(dir $(wildcard published/*/SOURCE.toml)))
+COLLECTIONS := $(sort $(dir $(shell grep -L '^bundled = false' published/*/SOURCE.toml)))
 # What most look for comes first.
 BUNDLES := $(wildcard published/mlperf-training/*.tar) studies/data/stdlib_bytes.tar.bz2 $(filter-out published/mlperf-training/%,$(sort $(wildcard published/*/*.tar)))
 BUNDLED := studies/data/bundled.tar.bz2

@@ -34,36 +34,48 @@ _PLACES = (Path(__file__).with_name("published"), Path(__file__).parents[2] / "p
 
 @dataclass(frozen=True)
 class PublishedLogs:
-    """Logs of one repository. path: below the folder of all logs. root: what leads to the paths of the repository."""
+    """Logs of one repository at a commit, or in one archive at a URL.
+
+    path: below the folder of all logs. root: what leads to the paths of the repository. sha256: of the archive, if it
+    is known.
+    """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
     path: str
-    repository: str
-    commit: str
+    repository: str = ""
+    commit: str = ""
     root: str = ""
+    url: str = ""
+    sha256: str = ""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for logs with no address, or with two."""
+        if bool(self.url) == bool(self.repository and self.commit):
+            raise ValueError("each [[logs]] needs repository and commit, or url")
 
     @property
     def origin(self) -> str:
-        """The repository at its commit."""
-        return f"{self.repository}@{self.commit}"
+        """The repository at its commit, or the URL."""
+        return self.url or f"{self.repository}@{self.commit}"
 
     @property
     def archive_url(self) -> str:
-        """The URL of the whole repository at its commit, as a tar.gz whose top folder GitHub names by the commit."""
-        return f"{GITHUB}/{urlsplit(self.repository).path.strip('/')}/tar.gz/{self.commit}"
+        """The URL of the archive, or of the whole repository, whose top folder GitHub names by the commit."""
+        return self.url or f"{GITHUB}/{urlsplit(self.repository).path.strip('/')}/tar.gz/{self.commit}"
 
     @property
-    def top(self) -> str:
-        """The name of a clone of the repository."""
-        return self.repository.rstrip("/").rpartition("/")[2]
+    def top(self) -> str | None:
+        """The name of a clone of the repository; None for an archive, whose top folder keeps its name."""
+        return self.repository.rstrip("/").rpartition("/")[2] or None
 
 
 @dataclass(frozen=True)
 class Publication:
     """The facts of SOURCE.toml. reduced, lacks: what was taken out of the logs, and which logs weren't at hand.
 
-    formats: those of the logs in a repository that begins with many other files.
+    formats: those of the logs in a repository that begins with many other files. bundled: False if the logs may not be
+    passed on, or can't be had where bundles are made; terms: what their users have to know.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -75,6 +87,8 @@ class Publication:
     reduced: str = ""
     lacks: str = ""
     formats: tuple[str, ...] = ()
+    bundled: bool = True
+    terms: str = ""
 
     @property
     def source(self) -> str:
@@ -126,6 +140,8 @@ def build(folder: Path, logs: Path, target: Path, progress: Progress | None = No
     logs: the folder that all logs are in. Raises LossLakeError if logs are missing or broken.
     """
     about = publication(folder)
+    if not about.bundled:
+        raise LossLakeError(f"{folder} has addresses only, and no bundle: 'losslake fetch {folder.name}' gets its logs")
     missing = [each.path for each in about.logs if not (logs / each.path).exists()]
     if missing:
         raise LossLakeError(f"{logs / missing[0]} doesn't exist: give the folder of all logs with --logs")

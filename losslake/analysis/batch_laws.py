@@ -61,7 +61,8 @@ class Law:
     def value(self, values: Mapping[str, float]) -> float | None:
         """Return the batch size in tokens, or the learning rate; None without a coefficient or a value it needs.
 
-        values: of the variables, each above 0; others are ignored. Raises ValueError for those out of range.
+        None as well where it is beyond the numbers of a float. values: of the variables, each above 0; others are
+        ignored. Raises ValueError for those out of range.
         """
         product = self.coefficient
         for factor in self.factors:
@@ -71,11 +72,14 @@ class Law:
             if product is not None:
                 needed = factor.exponent != 0
                 product = None if needed and value is None else product * self._power(factor, value)
-        return None if product is None else product * self.tokens_per_unit
+        return product * self.tokens_per_unit if product is not None and 0 < product < math.inf else None
 
     @staticmethod
     def _power(factor: Factor, value: float | None) -> float:
-        return 1.0 if value is None else math.pow(value / factor.unit, factor.exponent)
+        try:
+            return 1.0 if value is None else math.pow(value / factor.unit, factor.exponent)
+        except OverflowError:
+            return math.inf
 
     def is_inside(self, values: Mapping[str, float]) -> bool | None:
         """Return True if all values lie in the ranges of the publication; None if that isn't known."""

@@ -222,13 +222,13 @@ def _check(n: Floats, d: Floats, losses: Floats, groups: Integers) -> None:
         if not (np.isfinite(values) & (values > 0)).all():
             raise ValueError(f"{name}: give finite numbers above 0")
     counts = (
-        (int(groups.max(initial=-1)) + 1, FEWEST_SETTINGS, "settings"),
-        (_n_apart(n), FEWEST_SIZES, "model sizes"),
-        (_n_apart(d), FEWEST_AMOUNTS, "numbers of tokens"),
+        (int(groups.max(initial=-1)) + 1, FEWEST_SETTINGS, "setting", "settings"),
+        (_n_apart(n), FEWEST_SIZES, "model size", "model sizes"),
+        (_n_apart(d), FEWEST_AMOUNTS, "number of tokens", "numbers of tokens"),
     )
-    for count, fewest, noun in counts:
+    for count, fewest, one, several in counts:
         if count < fewest:
-            raise LossLawRefused(f"{count} {noun}: a fit needs {fewest}")
+            raise LossLawRefused(f"{count} {one if count == 1 else several}: a fit needs {fewest}")
     for spread, noun in ((n.max() / n.min(), "model sizes"), (d.max() / d.min(), "numbers of tokens")):
         if spread < LEAST_SPREAD:
             raise LossLawRefused(f"{noun} differ by {spread:.3g} times: a fit needs {LEAST_SPREAD:g} times")

@@ -49,6 +49,14 @@ class ChartRequest:
     links: Links | None = None
     is_captioned: bool = True
 
+    @property
+    def measure_notes(self) -> list[str]:
+        """The sentence of the caption on how FLOPs were counted; nothing for other measures."""
+        is_by_rule = self.facts.get("measure") == "flops" and self.facts["flops_per_token"] is None
+        return (
+            ["FLOPs: as stated, else 6 for each parameter and token, without those of attention."] if is_by_rule else []
+        )
+
     def caption(self, notes: Sequence[str]) -> list[str]:
         """Return the sentences of the caption: the notes on the marks, and the source of the data."""
         return caption(notes, self.view.number, self.query)
@@ -88,6 +96,14 @@ class ChartRequest:
             return {workload: self.panel(title, names.common, labels, notes) for workload in names.short}
         grid = self.grid(len(names.short))
         return {workload: replace(grid, title=label, subtitle=names.common) for workload, label in names.short.items()}
+
+    def by_batch_size(self) -> tuple[ChartRequest, list[str]]:
+        """Return the request without the rows of batch sizes that change, and a note on these."""
+        n_changing = self.rows["batch_size"].null_count
+        if not n_changing:
+            return self, []
+        note = "Not drawn: the trials whose batch size changes."
+        return replace(self, rows=self.rows.filter(pc.is_valid(self.rows["batch_size"]))), [note]
 
     def series_by_workload(self) -> tuple[str, list[Series]]:
         """Return the part of the names that all workloads share, and a series for each, labelled with the rest."""

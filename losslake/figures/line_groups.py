@@ -15,7 +15,7 @@ from losslake.figures.outcomes import OUTCOMES
 from losslake.figures.series_colours import look_numbers
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.workload_facts import workload_labels
-from losslake_schema.names import Study, Trial, Workload
+from losslake_schema.names import Study, Trial, Workload, size_name
 from losslake_schema.statuses import COMPLETE, INCOMPLETE, INFEASIBLE, MISSED
 
 _MOST_NAMED = 7
@@ -97,7 +97,7 @@ def groups_of_lines(lines: Sequence[Line], colour_by: ColourBy | None, outcomes:
     """
     sizes = {line.batch_size for line in lines}
     workloads = workload_labels(list(dict.fromkeys(line.workload for line in lines)))
-    common = workloads.common + (f"/{min(sizes)}" if len(sizes) == 1 else "")
+    common = workloads.common + (f"/{size_name(min(sizes))}" if len(sizes) == 1 else "")
     if colour_by == "status":
         words = {value: status.capitalize() for status, value in _OF_STATUS.items()}
         return _groups_by_outcome(common, {line.number: _OF_STATUS[line.status] for line in lines}, words)
@@ -110,7 +110,7 @@ def groups_of_lines(lines: Sequence[Line], colour_by: ColourBy | None, outcomes:
     texts = {}
     for line in sorted(lines, key=lambda line: (line.workload, line.batch_size, line.trial_id)):
         parts = [workloads.short[line.workload]] if workloads.short[line.workload] else []
-        parts += [f"batch size {line.batch_size}"] if several_sizes else []
+        parts += [f"batch size {size_name(line.batch_size)}"] if several_sizes else []
         parts += [f"trial {line.trial_id}"] if by_trial else []
         texts[line.number] = ", ".join(parts)
     is_ordered = several_sizes and not by_trial and len(workloads.short) == 1

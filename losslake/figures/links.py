@@ -8,15 +8,19 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import quote, urlencode
 
+from losslake_schema.names import SCHEDULED
+
 Transform = dict[str, Any]
 # The field for the computed link, so that rows need not repeat what links share.
 HREF = "href"
 Pages = Literal["workloads", "studies", "trials"]
-# Those of the address after the workload.
+# A batch size that changes is null.
+_SIZE = f"(datum.batch_size || '{SCHEDULED}')"
+# The parts of the address after the workload.
 _FIELDS: Mapping[Pages, Sequence[str]] = {
     "workloads": (),
-    "studies": ("batch_size",),
-    "trials": ("batch_size", "trial_id"),
+    "studies": (_SIZE,),
+    "trials": (_SIZE, "datum.trial_id"),
 }
 
 
@@ -38,7 +42,7 @@ class Links:
         starts = [literal(f"{self.address}/{pages}/{quote(each, safe='/')}{slash}") for each in workloads.values()]
         place = f"indexof({_array(map(literal, workloads))}, datum.{by})"
         start = starts[0] if len(set(starts)) == 1 else f"{_array(starts)}[{place}]"
-        path = " + " + " + '/' + ".join(f"datum.{field}" for field in fields) if fields else ""
+        path = " + " + " + '/' + ".join(fields) if fields else ""
         query = {**self.goal, "release": self.release}
         pairs = urlencode({name: value for name, value in query.items() if value is not None}, safe="/")
         end = f" + {literal(f'?{pairs}')}" if pairs else ""

@@ -1682,7 +1682,7 @@ class QuestionMethods:
             filters: by column, as REST takes them: study, collection, dataset, model, optimizer, batch_size,
                 batch_unit, train_steps, early_stopping, parameter_configs, metrics, n_trials, n_complete, n_missed,
                 n_incomplete, n_infeasible, n_quarantined, n_evaluations, n_measurements, n_nonfinite, format,
-                source, source_digest, content_digest
+                source, source_digest, content_digest, schedule
         """
     def trials(
         self,

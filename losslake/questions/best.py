@@ -6,15 +6,16 @@ from typing import Annotated
 
 import numpy as np
 
-from losslake.output.answer import Answer
-from losslake.output.columns import Nullable, Rows
+from losslake.output.answer import Answer, Part
+from losslake.output.columns import Nullable
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.cost import Cost
 from losslake.questions.declaration.parameters import SelectionParameters, is_of_one_workload
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import SelectionSummary
 from losslake.questions.release.view import ReleaseView
-from losslake.questions.trials.search import Search, at, column_at, examples_column, open_searches
+from losslake.questions.trials.examples import examples_of_trials, shown_sizes
+from losslake.questions.trials.search import Search, at, column_at, open_searches
 from losslake_schema.reached import NEVER
 
 
@@ -22,7 +23,7 @@ class BestRow(Row):
     """A study."""
 
     workload: str
-    batch_size: int
+    batch_size: int | None
     best_value: float | None
     trial_id: Annotated[int | None, shown(17)]
     """The trial with the best value; ties go to the smallest step, then the lowest trial_id; null if none."""
@@ -41,8 +42,8 @@ def _answer(view: ReleaseView, parameters: SelectionParameters) -> Answer:
 
     Ties go to the smallest step, then to the lowest trial_id: METHODS 1.1, where the reference leaves them undefined.
     """
-    searches = open_searches(view, parameters.selection())
-    return QUESTION.answered(view, parameters, [_rows(search) for search in searches], searches=searches)
+    searches = open_searches(view, parameters.selection(), with_schedules=True)
+    return QUESTION.answered(view, parameters, [_rows(view, search) for search in searches], searches=searches)
 
 
 QUESTION = Question(
@@ -57,12 +58,12 @@ QUESTION = Question(
 )
 
 
-def _rows(search: Search) -> Rows:
+def _rows(view: ReleaseView, search: Search) -> Part:
     """Return one row per study."""
     facts, rows = search.facts, search.best_trials()
     records = np.where(rows == NEVER, NEVER, at(search.best_records, rows))
     steps = at(search.records.step, records)
-    return QUESTION.rows.of(
+    columns = QUESTION.rows.of(
         {
             "workload": str(facts.workload),
             "batch_size": facts.batch_sizes,
@@ -70,8 +71,9 @@ def _rows(search: Search) -> Rows:
             "trial_id": lambda: column_at(facts.trials.trial_id, rows),
             "trial_workload": lambda: facts.workloads_of(rows),
             "step": Nullable(steps, records != NEVER),
-            "examples": lambda: examples_column(steps, facts.batch_sizes, rows != NEVER),
+            "examples": lambda: examples_of_trials(view, facts, steps, rows, rows != NEVER),
             "n_trials": search.n_admitted,
             "n_measured": lambda: facts.sums_by_study(search.best_records != NEVER),
         }
     )
+    return shown_sizes(facts, columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -27,9 +28,10 @@ from losslake.output.rows import Row, shown
 from losslake.questions.declaration.cost import Cost
 from losslake.questions.declaration.parameters import BATCH_UNIT, GoalParameters, ResultParameters
 from losslake.questions.declaration.question import Question
-from losslake.questions.declaration.summary import Finding, GoalSummary, ResultSummary, results_of
+from losslake.questions.declaration.summary import Finding, GoalSummary, ResultSummary, Summary, results_of
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.noise_scales import noise_scales
 from losslake.questions.trials.scaling_curve import (
     UsableCurve,
     curve_warnings,
@@ -37,7 +39,7 @@ from losslake.questions.trials.scaling_curve import (
     trial_steps,
     usable_curve,
 )
-from losslake.questions.trials.search import open_searches
+from losslake.questions.trials.search import Search, open_searches
 from losslake.questions.trials.selection import Goal
 from losslake_schema.reached import Floats
 
@@ -117,6 +119,19 @@ class CriticalBatchSizeRow(Row):
     """p-value of the runs test, small for a missed bend; null like critical_batch_size, or if no sign changes."""
 
 
+class NoiseScale(Summary):
+    """The simple noise scale of a workload's gradients, as its trials logged it."""
+
+    workload: Annotated[str, shown("mine/c4/gpt2/adamw")]
+    simple_noise_scale: Annotated[float | None, shown(900.0, "batch_unit of the study")]
+    """Median over trials of the median before the target; null if no trial that reached the target logged any."""
+    lowest: Annotated[float | None, shown(700.0, "batch_unit of the study")]
+    """Lowest of its trials; null like simple_noise_scale."""
+    highest: Annotated[float | None, shown(1200.0, "batch_unit of the study")]
+    """Highest of its trials; null like simple_noise_scale."""
+    n_trials: Annotated[int, shown(9, "trials")]
+
+
 class CriticalBatchSizeSummary(ResultSummary, GoalSummary, Finding):
     """The fit and the definitions, as requested."""
 
@@ -126,6 +141,9 @@ class CriticalBatchSizeSummary(ResultSummary, GoalSummary, Finding):
     """The overhead of zhang2024."""
     optimal_batch_size: Annotated[float, shown(256, "batch_unit of the study")]
     """The optimal batch size of zhang2024."""
+    noise_scales: list[NoiseScale]
+    """By workload: the simple noise scale of the gradient, `train/noise_scale`. It is of the gradient, not of the steps
+    to a target, and so another quantity than the critical batch size."""
 
 
 def _answer(view: ReleaseView, parameters: CriticalBatchSizeParameters) -> Answer:
@@ -145,7 +163,7 @@ def _answer(view: ReleaseView, parameters: CriticalBatchSizeParameters) -> Answe
         view,
         parameters,
         [pa.RecordBatch.from_pylist(rows, QUESTION.rows.schema)],
-        {"results": results_of(searches)},
+        {"results": results_of(searches), "noise_scales": [_noise_scale(search, goal) for search in searches]},
         n_used=sum(curve.n_tuned for curve in curves),
         left_out=(text for curve in curves for text in curve.left_out()),
         warnings=(text for one in each for text in _warnings(*one, parameters.optimal_batch_size)),
@@ -163,6 +181,17 @@ QUESTION = Question(
     cost=lambda _: Cost(150_000, 4000),
     rows_name="estimates",
 )
+
+
+def _noise_scale(search: Search, goal: Goal) -> dict[str, Any]:
+    scales = [each for each in noise_scales(search, goal).tolist() if not math.isnan(each)]
+    return {
+        "workload": str(search.facts.workload),
+        "simple_noise_scale": float(np.median(scales)) if scales else None,
+        "lowest": min(scales, default=None),
+        "highest": max(scales, default=None),
+        "n_trials": len(scales),
+    }
 
 
 def _fit(curve: UsableCurve, goal: Goal, kind: Kind) -> CurveFit:

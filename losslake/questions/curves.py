@@ -80,7 +80,7 @@ class CurvesRow(Row):
     """A measurement."""
 
     workload: str
-    batch_size: int
+    batch_size: int | None
     trial_id: int
     step: int
     metric: str
@@ -195,7 +195,7 @@ def _rows(
         # A trial may go on in the next row group.
         batches = list(parts)
         parts = iter([_thinned(pa.concat_batches(batches), metric, parameters)] if batches else [])
-    names = {"workload": str(facts.workload), "batch_size": facts.batch_sizes[study], "metric": metric.name}
+    names = {"workload": str(facts.workload), "batch_size": facts.batch_sizes[study] or None, "metric": metric.name}
     shape = _shape(parameters)
     amounts_of = curve_amounts(view, facts, study, parameters.counting()) if shape is QUESTION.rows else None
     for rows in parts:

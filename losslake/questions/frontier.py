@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -20,6 +20,7 @@ from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.pool import is_pattern
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.examples import shown_sizes
 from losslake.questions.trials.measure import Measure
 from losslake.questions.trials.resources import doubts_about_times
 from losslake.questions.trials.search import Search, open_search
@@ -36,7 +37,7 @@ class FrontierRow(Row):
     """An evaluation: the best one of its trial, or one on the front."""
 
     workload: str
-    batch_size: int
+    batch_size: int | None
     trial_id: int
     step: int
     amount: Annotated[float, shown(25600.0, "what measure says")]
@@ -103,8 +104,9 @@ def _answer(view: ReleaseView, parameters: FrontierParameters) -> Answer:
     return QUESTION.analysis(
         view,
         named,
-        [_rows(one, front) for one, front in zip(each, fronts, strict=True)],
+        [shown_sizes(one.search.facts, _rows(one, front)) for one, front in zip(each, fronts, strict=True)],
         {},
+        searches=[one.search for one in each],
         n_used=sum(int(one.is_best.sum()) for one in each),
         left_out=left_out,
         warnings=[
@@ -153,7 +155,7 @@ def _members(view: ReleaseView, parameters: FrontierParameters) -> tuple[list[Wo
 def _evaluations(view: ReleaseView, parameters: FrontierParameters, facts: WorkloadFacts) -> _Evaluations | str:
     """Return the evaluations of a workload that a pattern stands for; why there are none, in words."""
     try:
-        search = open_search(view, parameters.selection(), facts.workload)
+        search = open_search(view, replace(parameters.selection(), with_schedules=True), facts.workload)
         measure = Measure.of(view, search, parameters.counting())
     except BadParameter as error:
         if not any(is_pattern(name) for name in parameters.workloads) or error.parameter == "direction":

@@ -40,6 +40,7 @@ from losslake.questions.laws.loss_points import (
 from losslake.questions.laws.published_losses import PublishedLawSummary, beside_points, formula
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.examples import shown_sizes
 from losslake.questions.trials.search import Search, open_search
 from losslake_schema.quantities import plural
 from losslake_schema.reached import Flags, Floats
@@ -86,7 +87,7 @@ class LossLawRow(Row):
     """A point: an evaluation of a trial, or one that isn't used."""
 
     workload: str
-    batch_size: int
+    batch_size: int | None
     trial_id: int
     step: int
     n: Annotated[float | None, shown(543482880.0, "parameters")]
@@ -211,7 +212,7 @@ def _answer(view: ReleaseView, parameters: LossLawParameters) -> Answer:
     return QUESTION.analysis(
         view,
         parameters.model_copy(update={"workload": names}),
-        [*_rows(searches, fitted)],
+        [shown_sizes(search.facts, rows) for search, rows in zip(searches, _rows(searches, fitted), strict=True)],
         _facts(fitted, parameters, factor),
         n_used=int(fitted.is_used.sum()),
         left_out=_left_out(points),

@@ -28,7 +28,7 @@ class MetaparametersRow(Row):
     """A near-optimal trial."""
 
     workload: str
-    batch_size: int
+    batch_size: int | None
     rank: Annotated[int | None, shown(1)]
     """1 for the best trial of its study, counting up by steps, then trial_id; null if none reached the target."""
     trial_id: Annotated[int | None, shown(17)]
@@ -48,9 +48,9 @@ def _answer(view: ReleaseView, parameters: MetaparametersParameters) -> Answer:
     A single best trial would jump from batch size to batch size: METHODS 4. A study in which no trial reached the
     target has one row of nulls.
     """
-    goal, searches = parameters.goal, open_searches(view, parameters.selection())
+    goal, searches = parameters.goal, open_searches(view, parameters.selection(), with_schedules=True)
     batches = prefetched(_rows(view, search, goal, parameters.within) for search in searches)
-    return QUESTION.answered(view, parameters, batches)
+    return QUESTION.answered(view, parameters, batches, searches=searches)
 
 
 QUESTION = Question(
@@ -76,7 +76,7 @@ def _rows(view: ReleaseView, search: Search, goal: Goal, within: float) -> pa.Re
         ordered = reached[np.argsort(steps[reached], kind="stable")]
         fewest = int(steps[ordered[0]]) if len(ordered) else 0
         near = [row for row in ordered.tolist() if steps[row] <= (1 + within) * fewest]
-        key = {"workload": str(facts.workload), "batch_size": batch_size}
+        key = {"workload": str(facts.workload), "batch_size": batch_size or None}
         for rank, row in enumerate(near, start=1):
             parameters = of_trials[row][2] or {}
             rows.append(

@@ -36,7 +36,8 @@ from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.batch_size_words import listed
-from losslake.questions.trials.search import Search, at, column_at, examples_column, open_searches
+from losslake.questions.trials.examples import examples_column
+from losslake.questions.trials.search import Search, at, column_at, open_searches
 from losslake.questions.trials.step_warnings import unequal_searches
 from losslake.questions.trials.study_results import least_by_study
 from losslake_schema.reached import NEVER, Flags, Floats, Integers

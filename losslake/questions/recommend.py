@@ -28,17 +28,17 @@ from losslake_schema.quantities import plural
 FLOPS = 6.0
 """FLOPs of training per parameter and token, forward and backward: the rule C = 6 N D, without attention."""
 _STORED = Meaning("mccandlish2018", "tokens", OVERHEAD, OPTIMAL_BATCH_SIZE)
-Positive = Annotated[float, Field(gt=0, le=1e30, allow_inf_nan=False)]
+Count = Annotated[float, Field(ge=1, le=1e30, allow_inf_nan=False)]
 
 
 class RecommendParameters(ReleaseParameters):
     """The training that is planned, and stored workloads to compare laws with."""
 
-    parameters: Annotated[Positive, shown(1e9, "parameters")]
+    parameters: Annotated[Count, shown(1e9, "parameters")]
     """Parameters of the model, without embeddings."""
-    tokens: Annotated[Positive, shown(2e10, "tokens")]
+    tokens: Annotated[Count, shown(2e10, "tokens")]
     """Tokens of the training."""
-    loss: Annotated[Positive | None, shown(3.0, "nats per token")] = None
+    loss: Annotated[float | None, shown(3.0, "nats per token", gt=0, le=1000, allow_inf_nan=False)] = None
     """The loss that it is to reach, for laws in the loss; default: none, and those laws have no value."""
     workload: Annotated[list[str], shown(["*/c4/*/*"], max_length=MOST_PLACES)] = Field(default_factory=list)
     """Stored workloads, or patterns, that laws are compared with; may be repeated. Default: all whose trials state the

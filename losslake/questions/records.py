@@ -69,7 +69,7 @@ class RecordsRow(Row):
     description: Annotated[str | None, shown("Muon improvements")]
     """Its change, as the published history has it; null if it isn't in it."""
     workload: str
-    batch_size: int
+    batch_size: int | None
     trial_id: int
     """Its first run."""
     n_runs: Annotated[int, shown(1, "runs")]
@@ -199,7 +199,7 @@ def _of_track(view: ReleaseView, name: TrackName, track: Track, table: pa.Table)
                 "date": known.get("date") or _date_of(setting.record),
                 "description": known.get("description"),
                 "workload": str(setting.workload),
-                "batch_size": setting.batch_size,
+                "batch_size": setting.batch_size or None,
                 "trial_id": setting.trial_id,
                 "n_runs": n,
                 "target": target,

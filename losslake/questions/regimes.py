@@ -28,8 +28,9 @@ from losslake.questions.declaration.parameters import WORKLOAD, GoalParameters, 
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Censoring, Finding, GoalSummary, ResultSummary, Summary, results_of
 from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.examples import examples_column
 from losslake.questions.trials.scaling_curve import UsableCurve, curve_warnings, scaling_curve, usable_curve
-from losslake.questions.trials.search import examples_column, open_searches
+from losslake.questions.trials.search import open_searches
 from losslake.questions.trials.step_warnings import lone_batch_size
 from losslake_schema.reached import Floats
 

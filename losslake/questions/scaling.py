@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from losslake.analysis.best_setting import BestSettings
-from losslake.output.answer import Answer
+from losslake.output.answer import Answer, Part
 from losslake.output.columns import Nullable, Rows
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.cost import Cost
@@ -28,6 +28,7 @@ from losslake.questions.declaration.reference_lines import ReferencePoint, refer
 from losslake.questions.declaration.summary import CrossingSummary, ResultSummary, results_of
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.confirmation import FIRST, Crossing, SettingMeans, confirmed, mean_columns
+from losslake.questions.trials.examples import examples_column, examples_of_trials, shown_sizes
 from losslake.questions.trials.measure import Amounts, Measure
 from losslake.questions.trials.schedule_warnings import (
     flips_among_sizes,
@@ -39,7 +40,6 @@ from losslake.questions.trials.search import (
     at,
     check_batch_size,
     column_at,
-    examples_column,
     open_searches,
     resolution_column,
 )
@@ -54,6 +54,8 @@ from losslake.questions.trials.study_results import (
     study_results,
     whole_steps,
 )
+from losslake_schema.names import CHANGES
+from losslake_schema.quantities import plural
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
 Columns = dict[str, Any]
@@ -75,7 +77,7 @@ class StudyKeys(Row):
     """The columns that name a study."""
 
     workload: str
-    batch_size: int
+    batch_size: int | None
 
 
 class ResultColumns(Row):
@@ -158,9 +160,9 @@ class ScalingSummary(MeasureSummary, ResultSummary, CrossingSummary):
 def _answer(view: ReleaseView, parameters: ScalingParameters) -> Answer:
     """Return the fewest steps to the target by workload and batch size; raises UnknownName and BadParameter."""
     goal, crossing = parameters.goal, parameters.crossing_rule()
-    searches = open_searches(view, parameters.selection())
+    searches = open_searches(view, parameters.selection(), with_schedules=True)
     check_batch_size("normalize_to", parameters.normalize_to, searches)
-    parts: list[Rows] = []
+    parts: list[Part] = []
     warnings: list[str] = []
     left_out: list[str] = []
     pairs: list[tuple[Search, StudyResults]] = []
@@ -168,11 +170,14 @@ def _answer(view: ReleaseView, parameters: ScalingParameters) -> Answer:
         measure, results = Measure.of(view, search, parameters.counting()), study_results(search, goal)
         amounts = measure.least(results, goal)
         crossed, means = (results, None) if crossing == FIRST else _confirmed(view, search, goal, crossing)
-        parts.append(_rows(search, results, amounts, crossed, means, goal, parameters.normalize_to))
+        rows = _rows(search, results, amounts, crossed, means, goal, parameters.normalize_to)
+        parts.append(shown_sizes(search.facts, rows))
         left_out += measure.left_out(int(amounts.n_unknown.sum()))
         warnings += coarse_studies(search, results.row != NEVER, results.steps, results.previous_step)
         warnings += [*measure.doubts(goal), *measure.caveats(), *flips_among_sizes(search, results)]
         pairs.append((search, results))
+        if search.facts.has_schedules:
+            warnings.append(_about_schedules(search))
         if means is not None:
             warnings += means.ended(search.facts.workload, ~is_of_small_setting(search))
     warnings += flips_among_workloads(pairs)
@@ -180,6 +185,12 @@ def _answer(view: ReleaseView, parameters: ScalingParameters) -> Answer:
     facts = {**crossing.facts, "reference": reference, "left_out": left_out, "warnings": warnings}
     facts["results"] = results_of(searches)
     return QUESTION.answered(view, parameters, parts, facts, searches=searches)
+
+
+def _about_schedules(search: Search) -> str:
+    facts, n = search.facts, int(search.n_admitted[0])
+    what = f"{facts.workload}: the last row, without a batch size, is of {n} {plural('trial', n)}"
+    return f"{what} that change it ({search.view.schedule_name(facts)})"
 
 
 def _is_quick(parameters: ScalingParameters) -> bool:
@@ -225,13 +236,21 @@ def result_columns(search: Search, results: StudyResults, goal: Goal) -> Columns
         "trial_id": lambda: column_at(facts.trials.trial_id, results.row),
         "trial_workload": lambda: facts.workloads_of(results.row),
         "value": Nullable(results.value, reached),
-        "examples": lambda: examples_column(results.steps, facts.batch_sizes, reached),
+        "examples": _examples(search, results, reached),
         "previous_step": lambda: _steps_where(results.previous_step, reached),
         "n_trials": search.n_admitted,
         "n_reached": results.n_reached,
         "n_stopped_earlier": lambda: facts.sums_by_study(search.stopped_earlier(goal)),
         **_setting_columns(results.setting),
     }
+
+
+def _examples(search: Search, results: StudyResults, reached: Flags) -> Any:
+    """Return the examples to the results, or a function that does: a search may outlive the release."""
+    steps, facts = results.steps, search.facts
+    if not facts.has_schedules:
+        return lambda: examples_column(steps, facts.batch_sizes, reached)
+    return examples_of_trials(search.view, facts, steps, results.row, reached)
 
 
 def _setting_columns(setting: BestSettings | None) -> Columns:
@@ -302,7 +321,7 @@ def _runner_up_ratios(results: StudyResults) -> Nullable:
 def _base(search: Search, results: StudyResults, normalize_to: int | None) -> tuple[int, int] | None:
     """Return `normalize_to` and its steps, or the first batch size with a result; None where it has none."""
     rows = zip(search.facts.batch_sizes, results.steps.tolist(), results.row.tolist(), strict=True)
-    bases = ((size, steps) for size, steps, row in rows if row != NEVER and normalize_to in (None, size))
+    bases = ((size, steps) for size, steps, row in rows if row != NEVER and size and normalize_to in (None, size))
     return next(bases, None)
 
 
@@ -315,7 +334,8 @@ def _normalized_steps(search: Search, results: StudyResults, normalize_to: int |
     base = _base(search, results, normalize_to)
     if normalize_to is None or base is None or not base[1]:
         return None
-    return Nullable(results.steps / base[1], results.row != NEVER)
+    is_of_size = np.asarray(search.facts.batch_sizes) != CHANGES
+    return Nullable(results.steps / base[1], (results.row != NEVER) & is_of_size)
 
 
 def _steps_where(steps: Integers, is_there: Flags) -> Nullable:

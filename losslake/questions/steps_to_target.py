@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 import pyarrow as pa
 
-from losslake.output.answer import Answer
+from losslake.output.answer import Answer, Part
 from losslake.output.columns import Nullable, Rows
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.cost import Cost
@@ -17,6 +17,7 @@ from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import BatchSizesSummary, CrossingSummary
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.confirmation import FIRST, Confirmed, confirmed, mean_columns
+from losslake.questions.trials.examples import shown_sizes
 from losslake.questions.trials.measure import Measure
 from losslake.questions.trials.search import Search, at, only_batch_sizes, open_searches, resolution_column
 from losslake.questions.trials.selection import Goal
@@ -33,7 +34,7 @@ class StepsToTargetRow(Row):
     """A trial."""
 
     workload: str
-    batch_size: int
+    batch_size: int | None
     trial_id: int
     trial_workload: str | None
     status: str
@@ -68,8 +69,8 @@ class StepsToTargetSummary(MeasureSummary, CrossingSummary, BatchSizesSummary):
 def _answer(view: ReleaseView, parameters: StepsToTargetParameters) -> Answer:
     """Return steps to target by workload, batch size and trial; raises UnknownName and BadParameter."""
     goal, crossing, batch_sizes = parameters.goal, parameters.crossing_rule(), parameters.batch_size
-    searches = open_searches(view, parameters.selection())
-    parts: list[Rows] = []
+    searches = open_searches(view, parameters.selection(), with_schedules=True)
+    parts: list[Part] = []
     warnings: list[str] = []
     left_out: list[str] = []
     for search in (only_batch_sizes(view, each, batch_sizes) for each in searches):
@@ -80,7 +81,7 @@ def _answer(view: ReleaseView, parameters: StepsToTargetParameters) -> Answer:
             crossed = confirmed(view, search, goal, crossing, hits)
         measure = Measure.of(view, search, parameters.counting())
         amounts = measure.of_trials(hits)
-        parts.append(_rows(search, goal, hits, crossed, amounts))
+        parts.append(shown_sizes(search.facts, _rows(search, goal, hits, crossed, amounts)))
         left_out += measure.left_out(int(np.isnan(amounts).sum()))
         warnings += [*coarse_trials(search, hits, steps, previous), *measure.doubts(goal), *measure.caveats()]
         if crossed.means is not None:

@@ -21,6 +21,7 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.batch_size_words import listed
 from losslake.questions.trials.search import Search, at, open_searches
 from losslake.questions.trials.selection import Goal
+from losslake_schema.names import CHANGES
 from losslake_schema.reached import NEVER, Integers
 from losslake_schema.statuses import INFEASIBLE, MISSED, STATUSES, Status
 
@@ -37,7 +38,7 @@ class SurvivalRow(Row):
     """A study and step."""
 
     workload: str
-    batch_size: int
+    batch_size: int | None
     step: Annotated[int, shown(400, "steps")]
     """A step at which trials reach the target, diverge, miss it or are censored."""
     n_at_risk: Annotated[int, shown(41, "trials")]
@@ -72,7 +73,7 @@ class FollowedStudy(Summary):
     """A study whose trials were followed."""
 
     workload: Annotated[str, shown(WORKLOAD)]
-    batch_size: Annotated[int, shown(64)]
+    batch_size: Annotated[int | None, shown(64)]
     n_trials: Annotated[int, shown(64)]
     n_settings: Annotated[int, shown(64)]
     n_reached: Annotated[int, shown(23)]
@@ -99,7 +100,7 @@ class SurvivalSummary(GoalSummary, Finding):
 
 def _answer(view: ReleaseView, parameters: SurvivalParameters) -> Answer:
     """Return cumulative incidences by workload, batch size and step; raises UnknownName and BadParameter."""
-    goal, searches = parameters.goal, open_searches(view, parameters.selection())
+    goal, searches = parameters.goal, open_searches(view, parameters.selection(), with_schedules=True)
     parts: list[Rows] = []
     studies: list[dict[str, Any]] = []
     for search in searches:
@@ -107,7 +108,7 @@ def _answer(view: ReleaseView, parameters: SurvivalParameters) -> Answer:
         for study, (steps, ends, settings) in enumerate(_trials(search, goal)):
             worth = evidence(settings)
             curve = survival(steps, ends, worth)
-            name, batch_size = str(search.facts.workload), search.facts.batch_sizes[study]
+            name, batch_size = str(search.facts.workload), search.facts.batch_sizes[study] or None
             parts.append(_rows(name, batch_size, curve))
             studies.append(
                 {"workload": name, "batch_size": batch_size}
@@ -119,6 +120,7 @@ def _answer(view: ReleaseView, parameters: SurvivalParameters) -> Answer:
         parameters,
         parts,
         {"summaries": studies},
+        searches=searches,
         n_used=sum(study["n_trials"] for study in studies),
         left_out=(text for search in searches for text in _left_out(search)),
         warnings=_warnings(studies),
@@ -143,7 +145,7 @@ def _trials(search: Search, goal: Goal) -> Iterator[tuple[Integers, Integers, In
     has_diverged, has_missed = (trials.status == STATUSES.index(status) for status in (INFEASIBLE, MISSED))
     if search.limits is not None:
         # What ended after the budgets was still running when they did.
-        is_over = trials.last_step <= search.limits[search.facts.study_of_trial]
+        is_over = trials.last_step <= search.limits
         has_diverged, has_missed = has_diverged & is_over, has_missed & is_over
     ends = np.select([is_hit, has_diverged, has_missed], [REACHED, DIVERGED, FAILED], CENSORED)
     steps, settings = np.where(is_hit, at(search.records.step, hits), seen), search.facts.drawn_as_wholes
@@ -151,7 +153,7 @@ def _trials(search: Search, goal: Goal) -> Iterator[tuple[Integers, Integers, In
         yield steps[rows], ends[rows], settings[rows]
 
 
-def _rows(workload: str, batch_size: int, curve: Survival) -> Rows:
+def _rows(workload: str, batch_size: int | None, curve: Survival) -> Rows:
     return QUESTION.rows.of(
         {
             "workload": workload,
@@ -217,4 +219,4 @@ def _warnings(studies: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def _listed(studies: Iterable[dict[str, Any]]) -> str:
-    return listed(study["batch_size"] for study in studies)
+    return listed(study["batch_size"] or CHANGES for study in studies)

@@ -7,8 +7,7 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field
 
-from losslake.output.answer import Answer, prefetched
-from losslake.output.columns import Rows
+from losslake.output.answer import Answer, Part, prefetched
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.cost import Cost
 from losslake.questions.declaration.measured import AmountColumns, MeasureParameters, MeasureSummary
@@ -24,6 +23,7 @@ from losslake.questions.declaration.summary import ComparatorSummary, ResultSumm
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.scaling import ResultColumns, result_columns
+from losslake.questions.trials.examples import shown_sizes
 from losslake.questions.trials.measure import Measure
 from losslake.questions.trials.search import open_searches
 from losslake.questions.trials.selection import Goal
@@ -73,7 +73,7 @@ class TargetKeys(Row):
 
     workload: str
     target: float
-    batch_size: int
+    batch_size: int | None
 
 
 class TargetsRow(AmountColumns, ResultColumns, TargetKeys):
@@ -91,7 +91,7 @@ def _answer(view: ReleaseView, parameters: TargetsParameters) -> Answer:
     """Return steps to result by workload, target as given, and batch size; raises UnknownName and BadParameter."""
     comparator = parameters.known_comparator
     goals = [Goal(target, comparator) for target in parameters.targets()]
-    searches = open_searches(view, parameters.selection())
+    searches = open_searches(view, parameters.selection(), with_schedules=True)
     measures = [Measure.of(view, search, parameters.counting()) for search in searches]
     parts = prefetched(_rows(measure, goal) for measure in measures for goal in goals)
     hardest = [min(goals, key=lambda goal: goal.target * search.sign) for search in searches]
@@ -121,8 +121,9 @@ def target_grid(lowest: float, highest: float, count: int, is_log: bool) -> list
     return [float(target) for target in grid]
 
 
-def _rows(measure: Measure, goal: Goal) -> Rows:
+def _rows(measure: Measure, goal: Goal) -> Part:
     search = measure.search
     results = study_results(search, goal)
     amounts = measure.least(results, goal).columns(search)
-    return QUESTION.rows.of({**result_columns(search, results, goal), **amounts, "target": goal.target})
+    rows = QUESTION.rows.of({**result_columns(search, results, goal), **amounts, "target": goal.target})
+    return shown_sizes(search.facts, rows)

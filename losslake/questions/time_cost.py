@@ -22,10 +22,11 @@ from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Censoring, Finding, GoalSummary, ResultSummary, Summary, results_of
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.batch_size_words import listed
+from losslake.questions.trials.examples import examples_column
 from losslake.questions.trials.measure import Amounts, Measure
 from losslake.questions.trials.resources import most_common, several_systems
 from losslake.questions.trials.scaling_curve import ScalingCurve, never_reached, scaling_curve, usable_curve
-from losslake.questions.trials.search import Search, at, column_at, examples_column, open_searches
+from losslake.questions.trials.search import Search, at, column_at, open_searches
 from losslake.questions.trials.selection import Goal
 from losslake.questions.trials.step_warnings import lone_batch_size, unequal_searches
 from losslake.questions.trials.study_results import study_results

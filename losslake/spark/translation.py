@@ -15,6 +15,15 @@ from sqlglot import exp
 from losslake.index.view_texts import overridden, sql
 from losslake_schema.tables import ALL_TABLES
 
+# The examples in the first steps of a trial, from the text of its pieces; null beyond 64 bits.
+_EXAMPLES = """TRY_CAST(AGGREGATE(
+    SEQUENCE(1, SIZE(FROM_JSON({text}, 'array<array<bigint>>'))),
+    CAST(0 AS DECIMAL(38, 0)),
+    (total, place) -> CAST(total + CAST(GREATEST(0, LEAST({steps}, COALESCE(
+        TRY_ELEMENT_AT(FROM_JSON({text}, 'array<array<bigint>>'), place + 1)[0], {steps}
+    )) - ELEMENT_AT(FROM_JSON({text}, 'array<array<bigint>>'), place)[0]) AS DECIMAL(19, 0))
+        * CAST(ELEMENT_AT(FROM_JSON({text}, 'array<array<bigint>>'), place)[1] AS DECIMAL(19, 0)) AS DECIMAL(38, 0))
+) AS BIGINT)"""
 BASE = "base_"
 FILES = "_files"
 
@@ -67,7 +76,7 @@ def _macro(name: str, qualified: Mapping[str, str]) -> exp.Query:
 
 def _translate(query: exp.Query, table: str) -> exp.Query:
     for change in (
-        _read_views_of_files, _flatten_base, _replace_by_except,
+        _read_views_of_files, _flatten_base, _replace_by_except, _sum_over_pieces,
         _first_in_order, _minimum_by, _minimum_of_each, _sort_list, _divide_by_nonzero, _raise_errors,
     ):  # fmt: skip
         change(query, table)
@@ -114,6 +123,17 @@ def _replace_by_except(query: exp.Query, _: str) -> None:
             star.set("replace", None)
             star.set("except_", [exp.to_identifier(alias.alias) for alias in replaced])
             select.select(*replaced, copy=False)
+
+
+def _sum_over_pieces(query: exp.Query, _: str) -> None:
+    """Replace the sum over the pieces of a schedule in `examples.sql`: Spark casts no text to a list of lists."""
+    for total in list(query.find_all(exp.TryCast)):
+        casts = [cast for cast in total.find_all(exp.Cast) if cast.to.is_type(exp.DataType.Type.ARRAY)]
+        if casts:
+            least = total.find(exp.Least)
+            assert least is not None
+            text, steps = casts[0].this.sql("spark"), least.this.sql("spark")
+            total.replace(exp.maybe_parse(_EXAMPLES.format(text=text, steps=steps), dialect="spark"))
 
 
 def _first_in_order(query: exp.Query, _: str) -> None:

@@ -116,10 +116,12 @@ class Goal:
 def metrics() -> dict[str, Metric]:
     """Return every registered metric by its name `split/quantity`."""
     document = read_toml("losslake_schema.data", "metrics.toml")
+    unknown = {"direction": None, "splits": document["splits"]}
     return {
-        f"{split}/{quantity}": Metric(split, quantity, **fields)
+        f"{split}/{quantity}": Metric(split, quantity, **{name: known[name] for name in known if name != "splits"})
         for quantity, fields in document["quantity"].items()
-        for split in document["splits"]
+        for known in [{**unknown, **fields}]
+        for split in known["splits"]
     }
 
 

@@ -5,10 +5,13 @@ Each sample has a SOURCE.txt that names its publisher, commit and licence, and w
 
 from __future__ import annotations
 
+import tarfile
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import IO, cast
 
+import pyarrow as pa
 import pytest
 
 from tests.archives import unpack_tar
@@ -33,6 +36,16 @@ def sample(name: str) -> Path:
     folder = Path(_unpacked().name)
     unpack_tar(SAMPLES / name / "sample.tar.xz", folder)
     return folder / name
+
+
+def texts_in(source: Path) -> dict[str, str]:
+    """Return the text of each file of a folder or a .tar.zst by its path, which begins with the folder's name."""
+    if source.is_dir():
+        paths = [path for path in source.rglob("*") if path.is_file()]
+        return {path.relative_to(source.parent).as_posix(): path.read_text("utf-8", "replace") for path in paths}
+    with tarfile.open(fileobj=cast(IO[bytes], pa.CompressedInputStream(str(source), "zstd")), mode="r|") as archive:
+        files = ((entry.name, archive.extractfile(entry)) for entry in archive)
+        return {name: file.read().decode("utf-8", "replace") for name, file in files if file is not None}
 
 
 def corpus(name: str, part: str) -> Path:

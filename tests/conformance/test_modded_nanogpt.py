@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 import re
-import tarfile
 from collections import Counter
 from pathlib import Path
-from typing import IO, cast
 
-import pyarrow as pa
 import pytest
 
 from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
 from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
-from tests.conformance.corpora import CORPORA, SAMPLE_AND_WHOLE, sample
+from tests.conformance.corpora import CORPORA, SAMPLE_AND_WHOLE, sample, texts_in
 
 Run = tuple[str, str, int, tuple[tuple[str, int, float, float | None], ...]]
 TRAIN, VAL = "train/cross_entropy_error", "val/cross_entropy_error"
 METRICS = {"train_loss": TRAIN, "val_loss": VAL, "trl": TRAIN, "tel": VAL}
 TIME = re.compile(r" train_time:([0-9.]+)(m?)s")
-
-
-def logs(source: Path) -> dict[str, str]:
-    """The text of each log by its path."""
-    if source.is_dir():
-        paths = [path for path in source.rglob("*") if path.is_file()]
-        return {path.relative_to(source.parent).as_posix(): path.read_text() for path in paths}
-    with tarfile.open(fileobj=cast(IO[bytes], pa.CompressedInputStream(str(source), "zstd")), mode="r|") as archive:
-        files = ((entry.name, archive.extractfile(entry)) for entry in archive)
-        return {name: file.read().decode() for name, file in files if file is not None}
 
 
 def product(text: str) -> int:
@@ -109,7 +96,7 @@ def test_every_run_equals_a_reading_line_by_line(tmp_path: Path, part: str) -> N
     source = CORPORA / name / "modded_steps.tar.zst" if part == "whole" else sample(name) / "modded_steps"
     lake = Lake.create(tmp_path / "lake")
     summary = ingest(lake, [source], Request(mapping=Path("modded_nanogpt_records")))
-    runs, unstated = plain(logs(source))
+    runs, unstated = plain(texts_in(source))
     once = Counter(dict.fromkeys(runs, 1))  # some logs were published with their program's output beside them
     left_out = Counter(missing_fact=unstated, duplicate_source=runs.total() - once.total())
     assert Counter(item.rule for item in summary.quarantined) == +left_out

@@ -45,6 +45,7 @@ EXTRAS = {
     "losslake/record": "",
     "losslake/spark": "spark",
     "cli/losslake_cli/sql/spark_session.py": "spark",
+    "cli/losslake_cli/logs/wandb_runs.py": "wandb",
     "cli": "lake",
     "losslake": "lake",
     "schema": "lake",

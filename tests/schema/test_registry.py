@@ -11,10 +11,14 @@ import pytest
 from losslake_schema.errors import LossLakeError
 from losslake_schema.registry import DIRECTIONS, collections, goals, metric_named, metrics
 
+WITHOUT_DIRECTION = {"train/grad_norm", "train/noise_scale"}
+"""Of these, neither a lower nor a higher value is better."""
+
 
 def test_every_registered_metric_has_direction_unit_and_description() -> None:
+    assert {name for name, metric in metrics().items() if metric.direction is None} == WITHOUT_DIRECTION
     for metric in metrics().values():
-        assert metric.direction in DIRECTIONS
+        assert metric.direction in (*DIRECTIONS, None)
         assert metric.unit
         assert metric.description.endswith(".")
 
@@ -23,6 +27,11 @@ def test_the_published_metrics_have_their_known_direction() -> None:
     assert metric_named("val/classification_error").direction == "minimize"
     assert metric_named("test/cross_entropy_error").direction == "minimize"
     assert metric_named("val/average_precision").direction == "maximize"
+
+
+def test_gradients_are_known_in_training_only() -> None:
+    assert "val/grad_norm" not in metrics()
+    assert metric_named("train/grad_norm").unit
 
 
 def test_an_unregistered_metric_has_no_direction() -> None:

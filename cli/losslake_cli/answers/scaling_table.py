@@ -77,7 +77,8 @@ def _print(answer: Answer, format: TextFormat, is_wide: bool, has_plot: bool, un
     goal = goal_text(*(facts[name] for name in ("metric", "direction", "target", "comparator")), is_for_terminal=True)
     title = f"{facts['workloads'][0]}: {noun} to {goal}, release {facts['release']}"
     if has_plot:
-        points = list(zip(table["batch_size"].to_pylist(), table["amount"].to_pylist(), strict=True))
+        pairs = zip(table["batch_size"].to_pylist(), table["amount"].to_pylist(), strict=True)
+        points = [(size, amount) for size, amount in pairs if size is not None]
         echo_all(plot(points, title, terminal_width() or _WIDTH_OF_A_FILE, sys.stdout.encoding))
     else:
         columns = table.column_names if is_wide else _columns(facts)

@@ -51,6 +51,7 @@ def list_workloads(view: ReleaseView, names: Iterable[Workload], format: TextFor
     counts = {Workload(*row[:4]): row[4:] for row in view.rows("trials_of_workloads")}
     rows = []
     for name in sorted(names):
-        sizes = view.workloads[name].batch_sizes
-        rows.append((str(name), len(sizes), sizes[0], sizes[-1], *counts[name]))
+        sizes = view.workloads[name].fixed_sizes
+        ends = (sizes[0], sizes[-1]) if sizes else (None, None)
+        rows.append((str(name), len(sizes), *ends, *counts[name]))
     print_rows(columns, rows, format, is_wide, whole="workload")

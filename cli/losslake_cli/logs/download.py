@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from losslake_cli.console import LakeOption, echo
+from losslake_cli.console import LakeOption, echo, echo_some
 from losslake_cli.table import show_table
 from losslake_schema.errors import LossLakeError
 from losslake_schema.quantities import counted
@@ -67,11 +68,30 @@ def download(
 
 def fetch(
     name: Annotated[
-        str | None, typer.Argument(metavar="COLLECTION", help="The collection to fetch. Default: list them.")
+        str | None,
+        typer.Argument(
+            metavar="COLLECTION",
+            help="The collection to fetch, or wandb:ENTITY/PROJECT. Default: list the collections.",
+        ),
     ] = None,
     lake: LakeOption = None,
     mirror: Annotated[
         str | None, typer.Option(metavar="URL", help="Another URL of the same archive; its sha256 is checked as well.")
+    ] = None,
+    sha256: Annotated[
+        str | None, typer.Option(metavar="HEX", help="Expected sha256 of an archive whose publisher states none.")
+    ] = None,
+    to: Annotated[
+        Path, typer.Option("--to", metavar="DIR", help="Of wandb: the folder for the runs, made if it doesn't exist.")
+    ] = Path("wandb-runs"),
+    licence: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Of wandb: the licence under which the owner gives the runs.")
+    ] = None,
+    runs: Annotated[
+        str, typer.Option(metavar="PATTERN", help="Of wandb: only runs with such a name or identifier, as 'adam-*'.")
+    ] = "*",
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Of wandb: at most so many runs, the oldest first.")
     ] = None,
     notes: Annotated[str, typer.Option(metavar="TEXT", help="A note for the release.")] = "",
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, only the summary.")] = False,
@@ -80,8 +100,11 @@ def fetch(
 
     A registered archive is read while it is downloaded, and published only if its sha256 is correct. Other collections
     are repositories, each fetched at its commit and published as a release; trials that came from a bundle are
-    recognized.
+    recognized. The runs of a W&B project are downloaded only: 'losslake ingest' reads their folder, with a mapping.
     """
+    if name is not None and name.startswith("wandb:"):
+        _fetch_runs(name, to, licence, runs, limit, quiet)
+        return
     from losslake_cli.logs.ingest import IngestOptions, ingest_url
     from losslake_ingest.pipeline.reading import Request
     from losslake_ingest.publication import publication, publications
@@ -93,7 +116,7 @@ def fetch(
         columns = ("collection", "title", "licence", "url", "sha256")
         archives = [(c.collection, c.title, c.licence, c.archive_url, c.archive_sha256) for c in registered.values()]
         repositories = [
-            (name, f"published by {about.publisher}", about.licence, logs.archive_url, "")
+            (name, f"published by {about.publisher}", about.licence, logs.archive_url, logs.sha256)
             for name, (_, about) in published.items()
             for logs in about.logs
         ]
@@ -102,15 +125,48 @@ def fetch(
     options = IngestOptions(False, notes, quiet)
     if name in registered:
         archive = registered[name]
+        if sha256 is not None:
+            raise LossLakeError(f"the sha256 of {name} is known ({archive.archive_sha256}): leave --sha256 out")
         ingest_url([], mirror or archive.archive_url, archive.archive_sha256, lake, Request(), options)
         return
     if name not in published:
         names = ", ".join([*registered, *published])
         raise LossLakeError(f"'{name}' can't be fetched: give {names}, or use 'losslake ingest --url'")
-    if mirror is not None:
-        raise LossLakeError(f"{name} is fetched from its repositories: use 'losslake ingest --url {mirror}' instead")
     folder, about = published[name]
+    if (mirror or sha256) and not (len(about.logs) == 1 and about.logs[0].url):
+        raise LossLakeError(
+            f"{name} is fetched from its repositories, each at its commit: leave --mirror and --sha256 out, or use "
+            "'losslake ingest --url' for another address"
+        )
+    echo(f"licence      {about.licence}, of {about.publisher}. {about.terms}".rstrip(". "))
     request = Request(mapping=folder / "losslake.toml", formats=about.formats)
     for logs in about.logs:
         echo(f"fetching {logs.origin}")
-        ingest_url([], logs.archive_url, None, lake, request, options, top=logs.top)
+        expected = sha256 or logs.sha256 or None
+        ingest_url([], mirror or logs.archive_url, expected, lake, request, options, top=logs.top)
+
+
+def _fetch_runs(address: str, folder: Path, licence: str | None, pattern: str, limit: int | None, quiet: bool) -> None:
+    """Fetch the runs of a W&B project, and print what is in the folder now; exit with status 1 if some are missing."""
+    from losslake_cli.logs.wandb_runs import Project, fetch_runs
+
+    project = Project.parse(address)
+    if not licence:
+        raise LossLakeError(
+            f"W&B states no licence: it is for the owner of {project.path} to give one; ask, and state it by --licence"
+        )
+    result = fetch_runs(
+        project, folder, licence, pattern, limit, lambda run: None if quiet else echo(f"fetching {run}")
+    )
+    echo(f"fetched      {counted(result.fetched, 'run')} into {project.folder(folder)}, under the licence '{licence}'")
+    echo(f"unchanged    {counted(result.unchanged, 'run')}")
+    echo_some([f"axis         {axis} of {counted(count, 'run')}" for axis, count in result.axes.most_common()])
+    if result.private:
+        echo(f"dropped      {', '.join(sorted(result.private))}")
+    echo_some([f"  {count:,} x {remark}" for remark, count in result.remarks.most_common()])
+    echo_some([f"left out     {run}: {why}" for run, why in result.left_out.items()])
+    if result.fetched or result.unchanged:
+        place = shlex.quote(str(folder))
+        echo(f"nothing is published. next: losslake map --init {place}, then losslake ingest {place} --dry-run")
+    if result.left_out:
+        raise typer.Exit(1)

@@ -140,6 +140,8 @@ def ingest_url(
         RemoteArchive(client, url, expected, max_gb * 10**9, top) as archive,
     ):
         ingest_sources([*paths, archive], lake, request, options)
+        if expected is None and top is None:
+            echo(f"sha256       {archive.sha256()}: with --sha256, the same command gets the same bytes, or nothing")
 
 
 def ingest_sources(

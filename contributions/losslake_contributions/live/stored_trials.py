@@ -21,7 +21,7 @@ from losslake.questions.trials.comparable_trials import comparable_trials
 from losslake.questions.trials.search import open_search
 from losslake.questions.trials.selection import Goal, Selection
 from losslake_contributions.protocol.contributions import RunFacts
-from losslake_schema.names import Study, Trial, Workload
+from losslake_schema.names import CHANGES, Study, Trial, Workload
 from losslake_schema.statuses import INFEASIBLE
 from losslake_service.web.goals import PageGoal
 
@@ -45,7 +45,7 @@ class Candidate:
     def sizes(self, metric: str) -> list[int]:
         """Return the batch sizes at which a metric is stored, ascending."""
         pairs = zip(self.facts.batch_sizes, self.facts.metrics, strict=True)
-        return [size for size, metrics in pairs if metric in metrics]
+        return [size for size, metrics in pairs if size != CHANGES and metric in metrics]
 
 
 def candidates(view: ReleaseView, run: RunFacts) -> list[Candidate]:

@@ -11,17 +11,20 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pydantic import TypeAdapter
 
+from losslake_ingest.bundles.short_values import SHORT
 from losslake_schema.tables import OPTIONAL_TABLES, TABLES
 
-# 3: trials whose batch size changes, in studies without one. 2: copies of logs. A bundle without either is of layout 1,
-# as LossLake before 2026-12 writes and reads it.
-VERSION, WITHOUT_SCHEDULES, WITHOUT_COPIES = 3, 2, 1
+# 3: measurements with short values, and maybe trials whose batch size changes. 2: copies of logs. 1: none of these.
+# LossLake before 2026-12 reads 1, and 2 since then.
+NEWEST, WITH_COPIES, PLAIN = 3, 2, 1
+VERSIONS = (PLAIN, WITH_COPIES, NEWEST)
 QUARANTINED = pa.schema(
     {"path": pa.string(), "rule": pa.string(), "line": pa.int64(), "study": pa.string(), "sha256": pa.string()}
 )
 SCHEMAS: dict[str, pa.Schema] = {
     name: TABLES[name] for name in ("collections", "goals", "metrics", "studies", "trials", "measurements")
 } | {"quarantined": QUARANTINED}
+SHORT_MEASUREMENTS = SCHEMAS["measurements"].append(pa.field(SHORT, pa.float32()))
 # Files of a bundle that has rows for them; LossLake before 2026-12 refuses bundles with contributors or copies.
 OPTIONAL: dict[str, pa.Schema] = dict(OPTIONAL_TABLES)
 GROUP = 1 << 20  # rows of a row group

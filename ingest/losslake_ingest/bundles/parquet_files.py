@@ -32,13 +32,15 @@ class BundleTable:
 
     damage = (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError, KeyError)
 
-    def __init__(self, name: str, data: bytes, rows: int) -> None:
+    def __init__(self, name: str, data: bytes, rows: int, schema: pa.Schema | None = None) -> None:
+        """Open the file of a table. schema: of a file with other columns than the table."""
         self.name = name
+        self._schema = _SCHEMAS[name] if schema is None else schema
         try:
             metadata = pq.read_metadata(pa.BufferReader(data))
             texts = [column.path for column in metadata.schema if column.physical_type == "BYTE_ARRAY"]
             self._file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
-            problem = schema_problem(metadata, rows, _SCHEMAS[name], name)
+            problem = schema_problem(metadata, rows, self._schema, name)
         except self.damage as error:
             raise self.broken(f"is not a Parquet file ({_first_line(error)})") from None
         if problem:
@@ -83,7 +85,7 @@ class BundleTable:
         size = sum(_text_bytes(self, column) for batch in batches for column in batch.columns)
         if size > LARGEST_TEXTS:
             raise self.broken(f"has {size:,} bytes of text")
-        schema = _SCHEMAS[self.name]
+        schema = self._schema
         try:
             return pa.Table.from_batches(batches).cast(schema) if batches else schema.empty_table()
         except self.damage as error:

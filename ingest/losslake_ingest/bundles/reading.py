@@ -19,8 +19,18 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from losslake_ingest.bundles.layout import MANIFEST, OPTIONAL, SCHEMAS, VERSION, WITHOUT_COPIES, Manifest, file_name
+from losslake_ingest.bundles.layout import (
+    MANIFEST,
+    NEWEST,
+    OPTIONAL,
+    SCHEMAS,
+    SHORT_MEASUREMENTS,
+    VERSIONS,
+    Manifest,
+    file_name,
+)
 from losslake_ingest.bundles.parquet_files import BundleTable
+from losslake_ingest.bundles.short_values import SHORT, with_long_values
 from losslake_ingest.contracts.report import Quarantined, SourceReport
 from losslake_ingest.contracts.rules import BadMapping, Refusal, Rule, SourceBroken, shown
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER, Curves, StudyFacts, StudyPart, TrialFacts
@@ -107,17 +117,21 @@ class BundleReading(Reading):
         for name, stated in manifest.files.items():
             if hashlib.sha256(files[file_name(name)]).hexdigest() != stated.sha256:
                 raise SourceBroken(f"{file_name(name)} of the bundle was altered (its sha256 differs): {AGAIN}")
-        return {name: BundleTable(name, files[file_name(name)], stated.rows) for name, stated in manifest.files.items()}
+        others = {"measurements": SHORT_MEASUREMENTS} if manifest.bundle == NEWEST else {}
+        return {
+            name: BundleTable(name, files[file_name(name)], stated.rows, others.get(name))
+            for name, stated in manifest.files.items()
+        }
 
     def _manifest(self, data: bytes) -> Manifest:
         try:
             manifest = MANIFEST.validate_json(data)
         except ValueError as error:
             raise SourceBroken(f"{BUNDLE_MANIFEST} can't be read ({str(error).splitlines()[0]}): {AGAIN}") from None
-        if not WITHOUT_COPIES <= manifest.bundle <= VERSION:
+        if manifest.bundle not in VERSIONS:
+            readable = f"{VERSIONS[0]} to {VERSIONS[-1]}"
             raise SourceBroken(
-                f"the bundle has layout {manifest.bundle}, and this LossLake reads {WITHOUT_COPIES} to {VERSION}: "
-                f"upgrade it"
+                f"the bundle has layout {manifest.bundle}, and this LossLake reads {readable}: upgrade it"
             )
         if manifest.notes:
             self.remarks[_text(manifest.notes)] += 1
@@ -236,6 +250,8 @@ class _Rows:
         for key, value in study.shown_key().items():
             if pc.unique(rows[key]).to_pylist() not in ([value], []):
                 raise ValueError(f"{study} is followed by measurements of another study")
+        if SHORT in rows.column_names:
+            rows = with_long_values(rows)
         if any(rows[name].null_count for name in ("metric", "trial_id", "step", "value")):
             raise ValueError(f"{study} has measurements without metric, trial, step or value")
         return pl.DataFrame(rows.drop_columns(list(STUDY_KEYS)))

@@ -19,15 +19,16 @@ from losslake.lake.store.store import DataFile
 from losslake_ingest.bundles.layout import (
     GROUP,
     MANIFEST,
+    NEWEST,
+    PLAIN,
     QUARANTINED,
     SCHEMAS,
-    VERSION,
-    WITHOUT_COPIES,
-    WITHOUT_SCHEDULES,
+    WITH_COPIES,
     BundleFile,
     Manifest,
     file_name,
 )
+from losslake_ingest.bundles.short_values import SHORT, VALUE, with_short_values
 from losslake_ingest.pipeline import encodings
 from losslake_ingest.pipeline.directions import measured_metrics
 from losslake_ingest.pipeline.trial_rows import in_order, study_names
@@ -37,7 +38,17 @@ from losslake_schema.release import Release
 from losslake_schema.tables import STUDY_KEYS
 
 _LEVEL, _QUICK_LEVEL = 19, 1
-_VALUES = ("PLAIN", "BYTE_STREAM_SPLIT", encodings.DICTIONARY)
+# The encodings of number columns, of which the one with the fewest bytes is chosen. Dictionaries only pay for values.
+_CANDIDATES = {
+    "batch_size": ("DELTA_BINARY_PACKED",),
+    "trial_id": ("DELTA_BINARY_PACKED",),
+    "step": ("PLAIN", "DELTA_BINARY_PACKED"),
+    "elapsed_s": ("BYTE_STREAM_SPLIT", "PLAIN"),
+    VALUE: ("PLAIN", "BYTE_STREAM_SPLIT", encodings.DICTIONARY),
+    SHORT: ("PLAIN", "BYTE_STREAM_SPLIT", encodings.DICTIONARY),
+}
+# Trials of a study repeat each other's steps and times: zstd sees that within a page, so a row group is one page.
+_PAGES = {"max_rows_per_page": GROUP, "data_page_size": 1 << 26}
 
 
 def write_bundle(
@@ -83,18 +94,16 @@ def write_bundle(
         "quarantined": _without_roots(quarantined, "path", roots),
     }
     tables |= {name: rows for name, rows in (("copies", copies), ("contributors", contributors)) if rows.num_rows}
-    level, values = (_QUICK_LEVEL, _VALUES[:1]) if is_quick else (_LEVEL, _VALUES)
-    written = {name: _parquet(table, {}, level) for name, table in tables.items()}
+    level = _QUICK_LEVEL if is_quick else _LEVEL
+    written = {name: _parquet([table], {}, level) for name, table in tables.items()}
+    has_schedules = public_sizes(studies)["batch_size"].null_count > 0
     groups = list(_groups(lake, files, tables["studies"]))
-    # The encoding of values that takes the fewest bytes.
-    written["measurements"] = min((_parquet(groups, {"value": name}, level) for name in values), key=len)
+    written["measurements"], is_newest = _measurements(groups, level, is_short=has_schedules)
     listed = {
         name: BundleFile(hashlib.sha256(data).hexdigest(), pq.read_metadata(pa.BufferReader(data)).num_rows)
         for name, data in sorted(written.items())
     }
-    version = WITHOUT_SCHEDULES if "copies" in listed else WITHOUT_COPIES
-    if public_sizes(studies)["batch_size"].null_count:
-        version = VERSION
+    version = NEWEST if is_newest else WITH_COPIES if "copies" in listed else PLAIN
     manifest = MANIFEST.dump_json(Manifest(version, notes, listed), indent=1) + b"\n"
     members = [(BUNDLE_MANIFEST, manifest), *((file_name(name), written[name]) for name in listed)]
     with atomic_write(path) as unfinished, tarfile.open(unfinished, "w", format=tarfile.USTAR_FORMAT) as archive:
@@ -155,20 +164,36 @@ def _groups(lake: Lake, files: list[DataFile], studies: pa.Table) -> Iterator[pa
     yield pa.concat_tables([SCHEMAS["measurements"].empty_table(), *pending])
 
 
-def _parquet(tables: pa.Table | list[pa.Table], value: dict[str, str], level: int) -> bytes:
-    """Return tables with one schema as a Parquet file. value: the encoding of the column of that name."""
-    groups = tables if isinstance(tables, list) else [tables]
+def _measurements(groups: list[pa.Table], level: int, *, is_short: bool) -> tuple[bytes, bool]:
+    """Return the file of the measurements, and True if it has short values: if asked, or if they take fewer bytes."""
+    if level == _QUICK_LEVEL and not is_short:
+        return _parquet(groups, _encodings(groups, level)[0], level), False
+    short_groups = [with_short_values(group) for group in groups]
+    is_short = is_short or _encodings(short_groups, _QUICK_LEVEL)[1] < _encodings(groups, _QUICK_LEVEL)[1]
+    groups = short_groups if is_short else groups
+    return _parquet(groups, _encodings(groups, level)[0], level), is_short
+
+
+def _encodings(groups: list[pa.Table], level: int) -> tuple[dict[str, encodings.Encoding], int]:
+    """Return the encoding of each number column that takes the fewest bytes, and the bytes of these columns."""
+    chosen, n_bytes = {}, 0
+    for name in groups[0].column_names:
+        column = [group.select([name]) for group in groups]
+        candidates = [encodings.Encoding(each, level) for each in _CANDIDATES.get(name, ())]
+        sizes = {each: len(_parquet(column, {name: each}, level)) for each in candidates}
+        if sizes:
+            chosen[name] = min(candidates, key=sizes.__getitem__)
+            n_bytes += sizes[chosen[name]]
+    return chosen, n_bytes
+
+
+def _parquet(groups: list[pa.Table], numbers: dict[str, encodings.Encoding], level: int) -> bytes:
+    """Return tables with one schema as a Parquet file. numbers: the encodings of columns; texts have dictionaries."""
     schema = groups[0].schema
     texts = [field.name for field in schema if pa.types.is_string(field.type)]
-    columns = {name: encodings.Encoding(encodings.DICTIONARY, level) for name in texts}
-    if "value" in value:
-        columns |= {
-            name: encodings.Encoding("DELTA_BINARY_PACKED", level) for name in ("batch_size", "trial_id", "step")
-        }
-        columns["elapsed_s"] = encodings.Encoding("BYTE_STREAM_SPLIT", level)
-        columns["value"] = encodings.Encoding(value["value"], level)
-    options = encodings.options(columns)
+    columns = numbers | {name: encodings.Encoding(encodings.DICTIONARY, level) for name in texts}
     sink = io.BytesIO()
+    options = encodings.options(columns) | _PAGES
     with pq.ParquetWriter(sink, schema, write_statistics=False, **options) as writer:
         for group in groups:
             writer.write_table(public_sizes(group), row_group_size=GROUP)

@@ -145,7 +145,7 @@ def row_rules(mapping: LogMapping) -> RowRules:
     is_long = long.name and long.value and long.value not in mapping.metrics
     carried = {axis.column: axis.carried for axis in mapping.axis if axis.carried}
     conditions = {column: {} if condition is True else condition for column, condition in carried.items()}
-    return RowRules(long if is_long else None, columns_used(mapping), conditions)
+    return RowRules(long if is_long else None, columns_used(mapping), conditions, mapping.run.within)
 
 
 def _check_metric_known(source: Source, path: str, data: bytes, mapping: LogMapping) -> None:

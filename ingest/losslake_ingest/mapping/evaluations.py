@@ -32,6 +32,7 @@ OVERWRITTEN = "measurement written again for the same step, with the same value 
 NO_STEP = (
     "measurement without a step left out: if a row above has it, carried = true under [[axis]] (csv, jsonl) uses that"
 )
+NAN_MISSING = "NaN that says that there is no value, by the mapping: left out"
 _LEFT_OUT = MetricLine(Template(""))
 
 
@@ -235,12 +236,21 @@ class _CurveReader:
         if formula := self._rule(axis).formula:
             self._formulas[formula] = None
         row_steps, has_step, elapsed = positions
-        usable = self._usable(has_step, rows.missing.get(column))
+        usable = self._usable(has_step, self._missing(metric, column, rows))
         steps, values = row_steps[usable], metric.values(rows.columns[column][usable])
         metric.check(values, steps)
         writer = f"{column} with {self._entry}" if self._entry else column
         measured = steps, values, elapsed[usable]
         self._series.setdefault(metric.name, []).append(Piece(metric, writer, measured, rows, usable))
+
+    def _missing(self, metric: ColumnMetric, column: str, rows: LoggedRows) -> Flags | None:
+        """Return flags of the cells without a value, None if all have one."""
+        missing = rows.missing.get(column)
+        if not metric.is_nan_missing:
+            return missing
+        is_nan: Flags = np.isnan(rows.columns[column]) & rows.known(column)
+        self._remarks += Counter({NAN_MISSING: int(is_nan.sum())})
+        return is_nan if missing is None else missing | is_nan
 
     def _keep_unstated(self, axis: Axis, metric: ColumnMetric, column: str, rows: LoggedRows) -> None:
         """Keep the positions of a column whose axis doesn't state its offset, as far as they may be from 0."""

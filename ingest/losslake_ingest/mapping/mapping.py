@@ -84,7 +84,8 @@ class CollectionTemplates:
 class RunTemplates:
     """The identity and status of a run. column: of a table (csv, jsonl), whose values identify the runs in it.
 
-    repeats: what becomes of a run whose curve another run of its study has.
+    within: columns that tell the runs with one value of it apart. repeats: what becomes of a run whose curve another
+    run of its study has.
     """
 
     dataset: _TextTemplate | None = None
@@ -96,7 +97,13 @@ class RunTemplates:
     status: _TextTemplate | None = None
     train_steps: _ValueTemplate | None = None
     column: _Text | None = None
+    within: list[_Text] = field(default_factory=list)
     repeats: Literal["once", "keep"] | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for columns within a column that isn't stated."""
+        if self.within and self.column is None:
+            raise ValueError("[run] within needs column: the runs that it tells apart")
 
 
 @dataclass(frozen=True)
@@ -197,7 +204,7 @@ class MetricLine:
 
     None: that of the next line that fits the column, or its own name; what else is None comes from that line too.
     scale, offset: the value is scale x cell + offset. repeated: which of several values at one step counts.
-    direction: of a metric that isn't registered.
+    direction: of a metric that isn't registered. nan: whether NaN is a value of the run, or says that there is none.
     """
 
     metric: _TextTemplate | None = None
@@ -205,6 +212,7 @@ class MetricLine:
     offset: _ValueTemplate | None = None
     repeated: Literal["first", "last"] | None = None
     direction: Direction | None = None
+    nan: Literal["value", "missing"] | None = None
 
     def completed(self, other: MetricLine) -> MetricLine:
         """Return the line with what another one states and this one doesn't, if this one states no metric."""
@@ -306,7 +314,7 @@ class When(RunSections):
     def __post_init__(self) -> None:
         """Raise ValueError if it says how to read rows, which are read before their fields are known."""
         if self.run.column is not None:
-            raise ValueError("[[when]] can't contain run.column: give it under [run]")
+            raise ValueError("[[when]] can't contain run.column and run.within: give them under [run]")
         if any(axis.carried for axis in self.axis):
             raise ValueError("[[when]] can't contain an axis with carried: give it under [[axis]]")
 

@@ -37,7 +37,8 @@ class ColumnMetric:
     """The metric `split/quantity` of a column; its values are scale x column + offset.
 
     repeated: which of several values at one step counts; None if they have to be equal. direction: stated by the
-    mapping for a metric that isn't registered. is_scaled: the mapping states the scale.
+    mapping for a metric that isn't registered. is_scaled: the mapping states the scale. is_nan_missing: NaN says that
+    there is no value.
     """
 
     name: str
@@ -47,6 +48,7 @@ class ColumnMetric:
     repeated: str | None = None
     direction: Direction | None = None
     is_scaled: bool = False
+    is_nan_missing: bool = False
 
     @property
     def formula(self) -> str | None:
@@ -129,7 +131,7 @@ def metric_of(column: str, lines: Mapping[str, MetricLine], fields: Fields) -> C
     offset = stated_number(line.offset, "offset", f"column {column}", fields)
     direction, is_scaled = _stated_direction(checked_metric(name), line), scale is not None
     scale, offset = Fraction(1) if scale is None else scale, offset or Fraction(0)
-    return ColumnMetric(name, column, scale, offset, line.repeated, direction, is_scaled)
+    return ColumnMetric(name, column, scale, offset, line.repeated, direction, is_scaled, line.nan == "missing")
 
 
 def _stated_direction(name: str, line: MetricLine) -> Direction | None:
@@ -169,6 +171,8 @@ def guess_metric(column: str) -> str | None:
     splits = [split for split, names in _SPLIT_WORDS.items() if not set(names).isdisjoint(words)]
     rest = "_".join(word for word in words if word not in _SPLIT_OF)
     quantity = next((quantity for quantity, names in _QUANTITIES.items() if rest in names), None)
+    # Of gradients, no log says that they are those of the training.
+    splits = splits or [metric.split for metric in metrics().values() if metric.quantity == quantity]
     return f"{splits[0]}/{quantity}" if quantity and len(splits) == 1 else None
 
 

@@ -69,7 +69,7 @@ def columns_used(mapping: LogMapping) -> frozenset[str]:
 
     A column that a line of [metrics] leaves out is one, unless a condition or the metric of another column names it.
     """
-    used = {mapping.run.column}
+    used = {mapping.run.column, *mapping.run.within}
     fields: set[str] = set()
     for sections in (mapping, *mapping.when):
         used |= {*sections.metrics, *(axis.column for axis in sections.axis)}

@@ -70,16 +70,18 @@ def read_document(data: bytes) -> Any:
         raise Refusal(Rule.UNREADABLE_LOG, "the JSON is nested too deeply: it isn't a log") from None
 
 
-def flattened(value: Any, depth: int, prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flattened(
+    value: Any, depth: int, prefix: str = "", is_value: Callable[[dict[Any, Any]], bool] | None = None
+) -> Iterator[tuple[str, Any]]:
     """Yield the values of a JSON document with their names: keys of nested objects are joined by dots.
 
-    depth: of the deepest objects that are opened.
+    depth: of the deepest objects that are opened. is_value: returns True for objects that aren't opened.
     """
-    if not isinstance(value, dict) or not depth:
+    if not isinstance(value, dict) or not depth or (is_value is not None and is_value(value)):
         yield prefix, value
         return
     for key, inner in value.items():
-        yield from flattened(inner, depth - 1, f"{prefix}.{key}" if prefix else str(key))
+        yield from flattened(inner, depth - 1, f"{prefix}.{key}" if prefix else str(key), is_value)
 
 
 def printable(text: str) -> str:

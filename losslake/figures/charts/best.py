@@ -28,8 +28,9 @@ def draw(request: ChartRequest) -> ChartPanels:
     A series for each workload.
     """
     metric = request.facts["metric"]
+    request, unsized = request.by_batch_size()
     common, series = request.series_by_workload()
-    notes = ["Points: the best value of any trial and evaluation."]
+    notes = ["Points: the best value of any trial and evaluation.", *unsized]
     panel = request.panel(f"Best {metric}{_budget(request.facts)}", common, legend_labels(series), notes, has_ends=True)
     chart = best_chart(series, replace(panel, y_title=metric))
     return ChartPanels([chart], notes, summary=summary(series, lambda one: ends_in_words(one, "best_value")))

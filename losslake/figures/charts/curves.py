@@ -36,7 +36,7 @@ from losslake.questions.declaration.parameters import check_targets
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.step_amounts import measure_noun
-from losslake_schema.names import Study, Trial, Workload
+from losslake_schema.names import CHANGES, Study, Trial, Workload
 from losslake_schema.quantities import capitalized
 from losslake_schema.reached import Floats, hits, sign_of
 from losslake_schema.statuses import STATUSES
@@ -200,9 +200,11 @@ def _lines(rows: pa.Table, view: ReleaseView) -> list[Line]:
     """Return the lines of the rows, in order. The rows of a line are contiguous."""
     if not rows.num_rows:
         return []
-    differs = reduce(pc.or_, (pc.not_equal(rows[name][1:], rows[name][:-1]) for name in _KEYS))
+    keys = rows.select(_KEYS)
+    keys = keys.set_column(_KEYS.index("batch_size"), "batch_size", keys["batch_size"].fill_null(CHANGES))
+    differs = reduce(pc.or_, (pc.not_equal(keys[name][1:], keys[name][:-1]) for name in _KEYS))
     bounds = np.r_[0, np.flatnonzero(differs.to_numpy()) + 1, rows.num_rows]
-    firsts = rows.select(_KEYS).take(bounds[:-1]).to_pylist()
+    firsts = keys.take(bounds[:-1]).to_pylist()
     numbers: dict[tuple[str, int, int], int] = {}
     lines = []
     for row, start, end in zip(firsts, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
@@ -334,7 +336,7 @@ def _notes(request: ChartRequest, rows: pa.Table, lines: Sequence[Line]) -> list
     n_odd = pc.sum(pc.invert(pc.is_finite(rows["value"]))).as_py()
     if n_odd:
         notes.append(f"{n_odd:,} values that are not finite are not drawn.")
-    return notes
+    return [*notes, *request.measure_notes]
 
 
 def _summary(rows: pa.Table, lines: Sequence[Line], groups: Groups, notes: Sequence[str]) -> list[str]:

@@ -52,7 +52,7 @@ def draw(request: ChartRequest) -> ChartPanels:
     rows = [row for row in every if row["amount"] > 0]
     noun, metric = measure_noun(request.facts["measure"]), request.facts["metric"]
     groups = _groups(rows, request.parameters.colour_by)
-    notes = ["Points: the best value of each trial. Line: the best of any evaluation so far."]
+    notes = ["Points: the best value of each trial. Line: the best of any evaluation so far.", *request.measure_notes]
     if n_at_once := sum(row["is_best"] for row in every) - sum(row["is_best"] for row in rows):
         notes.append(f"Not drawn: {n_at_once} {plural('trial', n_at_once)} with the best value at 0 {noun}.")
     counts = Counter(groups[row["workload"]] for row in rows if row["is_best"])
@@ -130,7 +130,6 @@ def _in_words(rows: list[ChartRow], noun: str) -> list[str]:
     if not front:
         return []
     last = front[-1]
+    at_size = f" at batch size {last['batch_size']:,}" if last["batch_size"] else ""
     best = f"{last['value']:.6g} after {amount(last['amount'])} {noun}: trial {last['trial_id']} of {last['workload']}"
-    return [
-        f"The best of {sum(row['is_best'] for row in rows):,} trials is {best} at batch size {last['batch_size']:,}."
-    ]
+    return [f"The best of {sum(row['is_best'] for row in rows):,} trials is {best}{at_size}."]

@@ -23,11 +23,13 @@ def draw(request: ChartRequest) -> ChartPanels:
     A series for each workload.
     """
     facts = request.facts
+    request, unsized = request.by_batch_size()
     common, series = request.series_by_workload()
     near = f"{facts['within']:.0%}"
     notes = [
         f"Points: learning rate / (1 \u2212 momentum) of the trial with the fewest steps; pale: others within {near}.",
         "Dashed: linear heuristic; dotted: square-root heuristic, both from the first optimum.",
+        *unsized,
     ]
     panel = request.panel(f"Best learning rates for {goal_text(facts)}", common, legend_labels(series), notes)
     first = series[0].label if series else None

@@ -58,7 +58,7 @@ def draw(request: ChartRequest) -> ChartPanels:
     series = [Series(label, _placed(of_workloads[name], base), name) for name, label in labels.short.items()]
     baseline = labels.short[facts["baseline"]]
     noun = measure_noun(facts["measure"])
-    notes = _notes(series, baseline, _neither(rows, base), noun)
+    notes = [*_notes(series, baseline, _neither(rows, base), noun), *request.measure_notes]
     title = f"{capitalized(noun)} to {goal_text(facts)}"
     names = [one.label for one in series] if len(series) > 1 else []
     panel = request.panel(

@@ -65,14 +65,15 @@ def draw(request: ChartRequest) -> ChartPanels:
 
     A series for each workload. What is counted may be something else than steps: then neither is known.
     """
+    request, unsized = request.by_batch_size()
     if request.facts["measure"] != "steps":
-        return _draw_amounts(request)
+        return _draw_amounts(request, unsized)
     facts, rows = request.facts, _with_dominated(request, _with_range(request))
     common, series = replace(request, rows=rows).series_by_workload()
     is_normalized = facts["normalize_to"] is not None
     regimes = known_regimes(rows) if len(series) == 1 and not is_normalized else Regimes()
     unit = f", relative to those at batch size {facts['normalize_to']}" if is_normalized else ""
-    notes = [f"Points: {results_in_words(facts)}{unit}. Thick bars: down to the previous evaluation."]
+    notes = [f"Points: {results_in_words(facts)}{unit}. Thick bars: down to the previous evaluation.", *unsized]
     if "low_steps" in rows.column_names and rows["low_steps"].null_count < rows.num_rows:
         notes.append(f"Thin bars: {_range_in_words(facts)}.")
     if pc.any(rows["is_dominated"]).as_py():
@@ -106,15 +107,15 @@ def draw(request: ChartRequest) -> ChartPanels:
 KIND = Kind("scaling", "/v1/scaling", draw)
 
 
-def _draw_amounts(request: ChartRequest) -> ChartPanels:
-    """Draw the least amount to the target by batch size, in what was counted."""
+def _draw_amounts(request: ChartRequest, unsized: Sequence[str]) -> ChartPanels:
+    """Draw the least amount to the target by batch size, in what was counted. unsized: notes."""
     noun, rows = measure_noun(request.facts["measure"]), request.rows
     is_known = pc.or_(pc.is_valid(rows["amount"]), pc.equal(rows["n_reached"], 0))
     counted = rows.filter(is_known).drop_columns(["steps", "trial_id", "trial_workload", "value", "previous_step"])
     amounts = {"amount": "steps", "amount_trial_id": "trial_id", "amount_trial_workload": "trial_workload"}
     facts = request.facts
     common, series = replace(request, rows=counted.rename_columns(amounts)).series_by_workload()
-    notes = [f"Points: {results_in_words(facts, noun)}."]
+    notes = [f"Points: {results_in_words(facts, noun)}.", *request.measure_notes, *unsized]
     if counted["accelerator"].null_count < counted.num_rows:
         notes.append("Lines join batch sizes on the same accelerator only: elsewhere the hardware differs, too.")
     if counted["amount"].null_count:
@@ -364,8 +365,9 @@ def _with_range(request: ChartRequest) -> pa.Table:
     studies = list(zip(rows["workload"].to_pylist(), rows["batch_size"].to_pylist(), strict=True))
     quartiles = zip(rows["steps_q25"].to_pylist(), rows["steps_q75"].to_pylist(), strict=True)
     ranges = {study: ends for study, ends in zip(studies, quartiles, strict=True) if None not in ends}
+    drawn = {workload for workload, _ in studies}
     for workload in parameters.selection().workloads if INFEASIBLE not in parameters.status else ():
-        if str(workload) in of_settings:
+        if str(workload) in of_settings or str(workload) not in drawn:
             continue
         for study in populations(request.view, parameters.selection(), parameters.goal, workload, (NON_DIVERGENT,)):
             best = range_of_best(study.drawn, len(study.drawn) // 2)

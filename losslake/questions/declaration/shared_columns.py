@@ -21,11 +21,12 @@ class SharedColumns(Row):
     optimizer: Annotated[str, shown("nesterov_momentum")]
     """Optimizer that trained it."""
     batch_size: Annotated[int, shown(64, "batch_unit of the study, mostly examples")]
-    """Batch size of the study, in its batch_unit."""
+    """Batch size of the study, in its batch_unit; null for the trials that change theirs."""
     batch_unit: Annotated[str | None, shown("examples")]
     """Unit of the batch size: examples, tokens, sequences, seconds of audio; null where the source doesn't say."""
     study: Annotated[str, shown("bundled/digits/mlp_64/nesterov_momentum/64")]
-    """The study: collection/dataset/model/optimizer/batch_size, as the parameter `study` takes it."""
+    """The study: collection/dataset/model/optimizer/batch_size, as the parameter `study` takes it; `scheduled` stands
+    for batch sizes that change."""
     trial: Annotated[str, shown("bundled/digits/mlp_64/nesterov_momentum/64/17")]
     """The trial: collection/dataset/model/optimizer/batch_size/trial_id, as the parameter `trial` takes it."""
     trial_id: Annotated[int, shown(17)]
@@ -54,7 +55,8 @@ class SharedColumns(Row):
     last_step: Annotated[int | None, shown(2000, "steps")]
     """The last step at which the trial was evaluated in any metric, whatever the budgets; null if it never was."""
     examples: Annotated[int | None, shown(25600, "batch_unit of the study, mostly examples")]
-    """steps times batch_size; null if the target was not reached, or where it exceeds 64 bits."""
+    """steps times batch_size, or the sum over steps of a batch size that changes; null if the target was not reached,
+    or where it exceeds 64 bits."""
     resolution: Annotated[float | None, shown(0.04, "none: a ratio")]
     """Resolution of steps: (steps - previous_step) / steps; null without target or earlier evaluation."""
     phase: Annotated[str | None, shown("decay")]

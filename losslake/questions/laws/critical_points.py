@@ -107,7 +107,7 @@ def critical_points(
     """
     points, left_out = [], {}
     for facts in workloads:
-        if len(facts.batch_sizes) < FEWEST_BATCH_SIZES:
+        if len(facts.batch_sizes) - facts.has_schedules < FEWEST_BATCH_SIZES:
             left_out[facts] = _FEW
             continue
         try:

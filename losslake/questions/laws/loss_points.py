@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from losslake.index.measurement_files import measurements
 from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.examples import examples_of
 from losslake.questions.trials.resources import resources_of
 from losslake.questions.trials.search import Search
-from losslake.questions.trials.step_amounts import examples_of
 from losslake_schema.reached import Flags, Floats, Integers
 
 PointsName = Literal["final", "all"]
@@ -137,7 +137,7 @@ def _of_search(view: ReleaseView, search: Search, number: int, size: SizeName) -
             setting=facts.trials.setting[row] + facts.study_of_trial[row] * (int(facts.trials.setting.max()) + 1),
             size=known[SIZES[size]][row],
             other_size=known[SIZES[other]][row],
-            tokens=examples_of(facts, step, row) * known["tokens_per_example"][row],
+            tokens=examples_of(view, facts, step, row) * known["tokens_per_example"][row],
             flops_per_token=known["flops_per_token"][row],
             loss=value.astype(np.float64),
             why=np.zeros(len(row), np.int64),

@@ -130,8 +130,9 @@ def _of(name: Workload | Study) -> Expression:
     workload = name.workload if isinstance(name, Study) else name
     keys: dict[str, Any] = {key: getattr(workload, key) for key in WORKLOAD_KEYS}
     if isinstance(name, Study):
-        keys["batch_size"] = name.batch_size
-    return all_of([ColumnExpression(key) == ConstantExpression(value) for key, value in keys.items()])
+        keys["batch_size"] = name.batch_size or None
+    parts = [ColumnExpression(key) == ConstantExpression(value) for key, value in keys.items() if value is not None]
+    return all_of([*parts, *(ColumnExpression(key).isnull() for key, value in keys.items() if value is None)])
 
 
 LOWEST, HIGHEST = "_min", "_max"

@@ -32,7 +32,7 @@ class _Study(Row):
 
 
 class _StudyKeys(_WorkloadKeys, _Study):
-    batch_size: int
+    batch_size: int | None
 
 
 class CollectionRow(Row):
@@ -54,7 +54,7 @@ class WorkloadRow(_WorkloadKeys):
 
     batch_unit: str | None
     batch_sizes: Annotated[list[int], shown([16, 32, 64], "batch_unit of the studies, mostly examples")]
-    """Batch sizes of its studies, ascending."""
+    """Batch sizes of its studies, ascending; without the study of the trials that change theirs."""
     metrics: list[str]
     goals: Annotated[list[KnownGoal], shown([_GOAL], "target: unit of its metric")]
     """Known goals of the workload, those on validation data first."""
@@ -96,6 +96,9 @@ class StudyRow(_StudyKeys):
     source_digest: Annotated[str, shown("7f83b1657ff1fc53b92dc18148a1d65dfc2d4b1fa3d677284addd200126d9069")]
     """sha256 over the sha256 of its source files, in hexadecimal."""
     content_digest: str
+    schedule: Annotated[str | None, shown("131072-262144")]
+    """The name of the schedule of batch sizes, if all trials of a study whose batch size changes share one; null
+    otherwise."""
 
 
 class TrialRow(Row):
@@ -106,7 +109,7 @@ class TrialRow(Row):
     dataset: str
     model: str
     optimizer: str
-    batch_size: int
+    batch_size: int | None
     trial_id: int
     status: str
     steps: Annotated[int | None, shown(2000, "steps")]

@@ -14,7 +14,7 @@ class _StudyKeys(Row):
     dataset: str
     model: str
     optimizer: str
-    batch_size: int
+    batch_size: int | None
 
 
 class _TrialKeys(_StudyKeys):
@@ -98,6 +98,7 @@ class StepsToTargetViewRow(_GoalColumns, _TrialStatus):
     """The last step at which the trial was evaluated in any metric; null if it never was."""
     elapsed_s: Annotated[float | None, shown(12.5, "seconds")]
     """Time to the target, since the start of training; null if it was never reached, or the log doesn't say."""
+    examples: int | None
 
 
 class StepsToResultViewRow(_GoalColumns, _StudyKeys):

@@ -5,8 +5,8 @@ SELECT
     c.licence,
     coalesce(c.source_url, '') AS source,
     count(DISTINCT (s.dataset, s.model, s.optimizer)) AS n_workloads,
-    min(s.batch_size) AS smallest,
-    max(s.batch_size) AS largest,
+    min(s.batch_size) FILTER (s.batch_size > 0) AS smallest,
+    max(s.batch_size) FILTER (s.batch_size > 0) AS largest,
     CAST(sum(t.n_trials) AS BIGINT) AS n_trials,
     CAST(sum(s.n_measurements) AS BIGINT) AS n_measurements
 FROM base.studies AS s

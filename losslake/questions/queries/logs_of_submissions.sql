@@ -38,12 +38,14 @@ fact AS (
         AND attributes['benchmark'] IS NOT NULL
 )
 SELECT
-    f.study_id, f.trial_id, f.status, f.is_copy, f.batch_size, f.suite, f.round, f.division, f.organisation, f.entry, f.system,
+    f.study_id, f.trial_id, f.status, f.is_copy, nullif(f.batch_size, 0) AS batch_size, f.suite, f.round, f.division, f.organisation, f.entry, f.system,
     f.benchmark, f.scaling, f.folder, f.number, f.seconds,
     coalesce(f.accelerator, r.accelerator) AS accelerator,
     coalesce(f.accelerators, r.accelerators) AS accelerators,
     CASE WHEN f.in_epochs THEN r.examples_per_epoch END AS examples_per_epoch,
     f.url
 FROM fact AS f
-JOIN trial_resources AS r USING (collection, dataset, model, optimizer, batch_size, trial_id)
+JOIN trial_resources AS r
+    ON r.collection = f.collection AND r.dataset = f.dataset AND r.model = f.model AND r.optimizer = f.optimizer
+    AND coalesce(r.batch_size, 0) = f.batch_size AND r.trial_id = f.trial_id
 ORDER BY f.study_id, f.trial_id, f.is_copy;

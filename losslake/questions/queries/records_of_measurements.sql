@@ -10,7 +10,7 @@ WITH evaluation AS (
         value,
         min(value * $sign) FILTER (isfinite(value)) OVER (trial ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS best_before
     FROM (
-        SELECT batch_size, trial_id, step, value
+        SELECT coalesce(batch_size, 0) AS batch_size, trial_id, step, value
         FROM read_parquet($files, hive_partitioning = true, hive_types = {'batch_size': BIGINT})
         WHERE metric = $metric
     )

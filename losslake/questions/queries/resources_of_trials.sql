@@ -7,6 +7,6 @@ SELECT
 FROM trial_resources AS r
 JOIN base.studies AS s
     ON s.collection = r.collection AND s.dataset = r.dataset AND s.model = r.model AND s.optimizer = r.optimizer
-    AND s.batch_size = r.batch_size
+    AND s.batch_size = coalesce(r.batch_size, 0)
 WHERE s.study_id BETWEEN $first_study AND $last_study
 ORDER BY s.study_id, r.trial_id;

@@ -20,7 +20,7 @@ from losslake.index.records import TrialRecords, Trials, WorkloadTrials, reorder
 from losslake.index.workload_file import OpenWorkload
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.workload_facts import WorkloadFacts
-from losslake_schema.names import Workload
+from losslake_schema.names import CHANGES, Workload
 from losslake_schema.reached import NEVER, Flags, Integers
 
 ANY = "*"
@@ -112,10 +112,31 @@ class Pool(WorkloadFacts):
 
     @property
     def study_ids(self) -> dict[str, int]:
-        """Raise BadParameter: the studies are in no range."""
+        """The range of all studies of one workload but that of CHANGES; raises BadParameter for anything else."""
+        if self.is_of_one and self.members[0].has_schedules and not self.has_schedules:
+            whole, n_fixed = self.members[0], len(self.members[0].trials.trial_id) - self.members[0].offsets[1]
+            if self.batch_sizes == whole.batch_sizes[1:] and len(self.member) == n_fixed:
+                return {"first_study": whole.first_study + 1, "last_study": whole.study_ids["last_study"]}
         if self.is_of_one:
             raise BadParameter("where", "this question is about all trials of a workload: leave out where=")
         raise BadParameter("workload", f"this question pools no workloads: give one instead of '{self.workload}'")
+
+
+def of_fixed_sizes(facts: WorkloadFacts, metric: str, direction: str | None) -> Pool:
+    """Return the trials with one batch size, in studies that measure a metric; raises BadParameter without any.
+
+    direction: of the metric.
+    """
+    if len(facts.batch_sizes) == 1:
+        why = f"the batch size of all trials of {facts.workload} changes, and this question is about batch sizes"
+        raise BadParameter("workload", f"{why}: ask scaling, steps-to-target or curves, with measure=examples")
+    members = facts.members if isinstance(facts, Pool) else (facts,)
+    places = facts.places if isinstance(facts, Pool) else (np.arange(len(facts.trials.trial_id)),)
+    chosen = []
+    for member, rows in zip(members, places, strict=True):
+        is_fixed = np.asarray(member.batch_sizes, np.int64)[member.study_of_trial] != CHANGES
+        chosen.append(is_fixed & (rows != NEVER))
+    return pooled(facts.workload, members, metric, direction, chosen)
 
 
 def pooled(

@@ -144,7 +144,7 @@ class ReleaseView:
         texts: dict[Workload, list[str]] = {name: list(facts.measured) for name, facts in self.workloads.items()}
         for workload, _, text, _ in self.searched_facts():
             texts[workload].append(text)
-        return WorkloadWords(texts, {name: facts.batch_sizes for name, facts in self.workloads.items()})
+        return WorkloadWords(texts, {name: facts.fixed_sizes for name, facts in self.workloads.items()})
 
     def searched_facts(self) -> Iterator[tuple[Workload, str, str, int]]:
         """Yield the facts of trials by which people search: the workload, the fact, its text, and how many trials."""
@@ -189,6 +189,11 @@ class ReleaseView:
     def train_steps(self, facts: WorkloadFacts) -> Integers:
         """Return the steps that the trials of each study of a workload had to run; 0 where they aren't known."""
         return np.asarray(self._study_settings(facts).column("train_steps"), np.int64)
+
+    def schedule_name(self, facts: WorkloadFacts) -> str:
+        """Return the name of the schedule that the trials share whose batch size changes; how many, if they differ."""
+        names = {text for (text,) in self.rows("schedule_names", {"workloads": list(map(str, facts.workloads))})}
+        return names.pop() if len(names) == 1 else f"{len(names)} schedules"
 
     def _study_settings(self, facts: WorkloadFacts) -> pa.Table:
         # Those of all studies are read once: a statement for each workload takes as long as for all of them.
@@ -289,7 +294,7 @@ class ReleaseView:
     def index_of(self, facts: WorkloadFacts, batch_size: int) -> int:
         """Return the index of the study of that batch size; raises UnknownName."""
         if batch_size not in facts.batch_sizes:
-            raise self._unknown_study(Study(facts.workload, batch_size), facts.batch_sizes)
+            raise self._unknown_study(Study(facts.workload, batch_size), facts.fixed_sizes)
         return facts.batch_sizes.index(batch_size)
 
     def studies(self, study: Study, metrics: Sequence[str] = ()) -> list[Study]:
@@ -301,7 +306,7 @@ class ReleaseView:
         matching = self.matching(study.workload)
         of_size = [facts for facts in matching if size in facts.batch_sizes]
         if not of_size:
-            raise self._unknown_study(study, sorted({each for facts in matching for each in facts.batch_sizes}))
+            raise self._unknown_study(study, sorted({each for facts in matching for each in facts.fixed_sizes}))
         measuring = [facts for facts in of_size if set(metrics).issubset(facts.metrics[facts.batch_sizes.index(size)])]
         return [Study(facts.workload, size) for facts in measuring or of_size]
 
@@ -323,9 +328,9 @@ class ReleaseView:
         measured = facts.measured if study is None else facts.metrics[study]
         if name not in measured:
             near = near_names(name, measured)
-            where = (
-                f"workload {facts.workload}" if study is None else f"study {facts.workload}/{facts.batch_sizes[study]}"
-            )
+            where = f"workload {facts.workload}"
+            if study is not None:
+                where = f"study {Study(facts.workload, facts.batch_sizes[study])}"
             raise UnknownName("metric", name, near, where)
         return self.metrics[name]
 

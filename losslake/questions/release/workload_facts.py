@@ -18,7 +18,7 @@ from losslake.index.measurement_files import MeasurementFile
 from losslake.index.records import Trials
 from losslake.index.workload_file import OpenWorkload
 from losslake.questions.release.known_names import labels_of
-from losslake_schema.names import LARGEST_INTEGER, Workload
+from losslake_schema.names import CHANGES, LARGEST_INTEGER, Workload
 from losslake_schema.reached import Flags, Integers
 
 CONVERGED = "val/converged"
@@ -28,6 +28,8 @@ CONVERGED = "val/converged"
 @dataclass(frozen=True)
 class WorkloadFacts:
     """A workload with its studies, by ascending batch size and consecutive study_id, and its trials.
+
+    batch_sizes: CHANGES for the study of the trials whose batch size changes.
 
     metrics: by study. open: opens its files, or finds them open. files: with the measurements of its study of an index.
     """
@@ -43,6 +45,16 @@ class WorkloadFacts:
         """Yield for each stored study the study here and the rows of trials, and its workload and study there."""
         for study in range(len(self.batch_sizes)):
             yield study, self.rows_of(study), self, study
+
+    @property
+    def has_schedules(self) -> bool:
+        """True if it has trials whose batch size changes: those of its first study."""
+        return self.batch_sizes[:1] == (CHANGES,)
+
+    @property
+    def fixed_sizes(self) -> tuple[int, ...]:
+        """The batch sizes, ascending, without that of the trials that change theirs."""
+        return self.batch_sizes[1:] if self.has_schedules else self.batch_sizes
 
     @property
     def workloads(self) -> tuple[Workload, ...]:

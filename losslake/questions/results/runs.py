@@ -13,10 +13,12 @@ import numpy as np
 from losslake.questions.release.errors import BadParameter, UnknownName
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.examples import schedules_of
 from losslake.questions.trials.scaling_curve import trial_steps
 from losslake.questions.trials.search import open_search
 from losslake.questions.trials.selection import Goal, Selection
-from losslake_schema.names import Workload
+from losslake_schema.batch_schedule import stored_schedule
+from losslake_schema.names import Workload, size_name
 from losslake_schema.reached import Floats
 from losslake_schema.statuses import COMPLETE, STATUSES
 
@@ -49,7 +51,7 @@ class Run:
     """
 
     workload: Workload
-    batch_size: int
+    batch_size: int | None
     trial_id: int
     number: str
     is_reached: bool
@@ -65,7 +67,7 @@ class Run:
     @property
     def trial(self) -> str:
         """The trial, as the parameter `trial` takes it."""
-        return f"{self.workload}/{self.batch_size}/{self.trial_id}"
+        return f"{self.workload}/{size_name(self.batch_size)}/{self.trial_id}"
 
     @property
     def order(self) -> tuple[int, str, str]:
@@ -140,7 +142,7 @@ class _Reached:
     """The trials of a workload, and the steps at which each has reached all of its goals."""
 
     def __init__(self, view: ReleaseView, facts: WorkloadFacts) -> None:
-        self._facts = facts
+        self._facts, self._schedules = facts, schedules_of(view, facts)
         goals = list(_steps(view, facts))
         self._steps = np.max(goals, axis=0) if goals else np.full(len(facts.trials.trial_id), np.inf)
         self._rows = {
@@ -152,15 +154,19 @@ class _Reached:
 
     def examples(self, study_id: int, trial_id: int) -> int | None:
         """Return the examples of a trial to its last goal; None for never."""
-        steps = float(self._steps[self._rows[study_id][trial_id]])
+        row = self._rows[study_id][trial_id]
+        steps = float(self._steps[row])
+        if not math.isfinite(steps):
+            return None
+        pieces = self._schedules[row]
         size = self._facts.batch_sizes[study_id - self._facts.first_study]
-        return int(steps) * size if math.isfinite(steps) else None
+        return int(steps) * size if pieces is None else stored_schedule(pieces).examples(int(steps))
 
 
 def _steps(view: ReleaseView, facts: WorkloadFacts) -> Iterator[Floats]:
     """Yield for each goal of a workload the steps to it by trial; inf for never."""
     for goal in view.goals_of(facts.workload):
-        selection = Selection((facts.workload,), goal.metric, statuses=STATUSES, flagged="include")
+        selection = Selection((facts.workload,), goal.metric, statuses=STATUSES, flagged="include", with_schedules=True)
         try:
             search = open_search(view, selection, facts.workload)
         except (BadParameter, UnknownName):

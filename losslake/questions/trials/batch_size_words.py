@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+from losslake_schema.names import size_name
 from losslake_schema.quantities import plural
 
 _MOST_LISTED = 12
@@ -12,7 +13,7 @@ _MOST_LISTED = 12
 
 def listed(batch_sizes: Iterable[float]) -> str:
     """Return batch sizes separated by commas, with all digits; of more than 12, the ends and the number."""
-    texts = [str(int(size)) for size in batch_sizes]
+    texts = [size_name(int(size)) for size in batch_sizes]
     if len(texts) <= _MOST_LISTED:
         return ", ".join(texts)
     return f"{', '.join(texts[:3])}, …, {texts[-1]} ({len(texts)} of them)"

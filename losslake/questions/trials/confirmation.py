@@ -118,11 +118,11 @@ def confirmed(view: ReleaseView, search: Search, goal: Goal, crossing: Crossing,
         is_first = nothing.copy()
         is_first[admitted[np.unique(settings[admitted], return_index=True)[1]]] = True
         means = SettingMeans(np.full(len(hits), np.nan), np.zeros(len(hits), np.int64), nothing, is_first)
-    for study, study_rows, facts, stored in search.facts.parts():
+    for _, study_rows, facts, stored in search.facts.parts():
         rows = study_rows.start + np.flatnonzero(is_read[study_rows])
         if not len(rows):
             continue
-        curves = _curves(search, study, rows, view.store, facts.files(stored))
+        curves = _curves(search, rows, view.store, facts.files(stored))
         target = goal.target * search.sign
         if means is None:
             assert crossing.rule != "mean"
@@ -137,13 +137,13 @@ def confirmed(view: ReleaseView, search: Search, goal: Goal, crossing: Crossing,
     return Confirmed(steps, previous, means)
 
 
-def _curves(search: Search, study: int, rows: Integers, store: Store, files: Sequence[MeasurementFile]) -> Curves:
+def _curves(search: Search, rows: Integers, store: Store, files: Sequence[MeasurementFile]) -> Curves:
     """Return the curves of these trials of a study, within its budgets, from the files of its measurements."""
     trial_ids, names = search.facts.trials.trial_id[rows], ("trial_id", "step", "value")
     tables = list(measurements(store, files, search.metric, trial_ids.tolist(), names))
     trial_id, step, value = (np.concatenate([table[name].to_numpy() for table in tables]) for name in names)
     if search.limits is not None:
-        within = step <= search.limits[study]
+        within = step <= search.limits[rows][np.searchsorted(trial_ids, trial_id)]
         trial_id, step, value = trial_id[within], step[within], value[within]
     # Each trial lies in one piece and in the order of steps, but a study's files follow each other in any order.
     order = np.argsort(trial_id, kind="stable")

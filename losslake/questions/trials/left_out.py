@@ -23,6 +23,8 @@ from losslake_schema.quantities import plural
 from losslake_schema.reached import NEVER, Flags
 from losslake_schema.statuses import STATUSES
 
+SCHEDULES_ELSEWHERE = "scaling, steps-to-target, frontier and curves have them"
+
 
 def trials_left_out(
     searches: Sequence[Search], batch_sizes: Sequence[int] = (), goals: Sequence[Goal] = ()
@@ -86,6 +88,12 @@ def _of_whole(search: Search, batch_sizes: Sequence[int]) -> Iterator[tuple[int,
     whole = view.measuring(search.facts.workload, search.metric)
     if isinstance(whole, Pool):
         yield from _unmeasured(view, whole, search.metric)
+    if whole.has_schedules and not search.selection.with_schedules and not batch_sizes:
+        batch_sizes = whole.batch_sizes[1:]
+        yield whole.offsets[1], f"whose batch size changes: {SCHEDULES_ELSEWHERE}"
+        if not isinstance(whole, Pool) and not conditions:
+            n_unmeasured = int((~whole.measures(search.metric)).sum())
+            yield n_unmeasured, f"in studies without {search.metric}"
     if conditions:
         is_of_size = whole.of_batch_sizes(batch_sizes or whole.batch_sizes)
         n_other = int((is_of_size & ~trials_where(view, whole, conditions)).sum())

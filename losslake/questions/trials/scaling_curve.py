@@ -13,6 +13,7 @@ from losslake.questions.trials.search import Search, at
 from losslake.questions.trials.selection import Goal
 from losslake.questions.trials.step_warnings import coarse_studies, unequal_searches
 from losslake.questions.trials.study_results import study_results
+from losslake_schema.names import size_name
 from losslake_schema.reached import NEVER, Flags, Floats, Integers
 
 _MOST_SHARES = 4
@@ -76,7 +77,7 @@ def never_reached(search: Search, curve: ScalingCurve) -> Iterator[str]:
         n_reached, n_trials = curve.n_reached[study], curve.n_trials[study]
         few = f"fewer than half of the trials of any setting, {n_reached} of all {n_trials},"
         who = few if n_reached else f"no trial of {n_trials}" if n_trials else "no trial counts, so none"
-        text = f"{who} reached the target at batch size {search.facts.batch_sizes[study]}"
+        text = f"{who} reached the target at batch size {size_name(search.facts.batch_sizes[study])}"
         until = int(curve.censored_at[study])
         yield f"{search.facts.workload}: {text}" + (f" within {until:,} steps" if until >= 0 else "")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, TypeVar
 from weakref import ReferenceType, ref
@@ -22,14 +22,15 @@ from losslake.index.records import TrialRecords, trial_records
 from losslake.index.study_files import StudyRecords
 from losslake.output.columns import Nullable
 from losslake.questions.release.errors import BadParameter
-from losslake.questions.release.pool import Pool
+from losslake.questions.release.pool import Pool, of_fixed_sizes
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.examples import step_limits
 from losslake.questions.trials.result_rule import ResultRule, result_rule
 from losslake.questions.trials.schedules import is_finished
 from losslake.questions.trials.selection import Goal, Selection
 from losslake.questions.trials.trials_where import chosen_trials
-from losslake_schema.names import LARGEST_INTEGER, Workload
+from losslake_schema.names import CHANGES, LARGEST_INTEGER, Workload
 from losslake_schema.reached import NEVER, Flags, Integers, sign_of, strict_bound
 from losslake_schema.statuses import STATUSES
 
@@ -40,7 +41,7 @@ T = TypeVar("T")
 class Search:
     """The trials of one workload, as in facts.trials, with the records that a selection admits.
 
-    admitted: of a study with the metric and an admitted status, and among the first so many. limits: by study, the last
+    admitted: of a study with the metric and an admitted status, and among the first so many. limits: by trial, the last
     step within the budgets; None without a budget. has_frontiers: True if there are frontiers of those admitted.
     selection: that admits them. view_reference: of the release, which keeps searches and isn't to be kept by them.
     """
@@ -104,7 +105,7 @@ class Search:
     @cached_property
     def ends(self) -> Integers:
         """Return the end of the records within the budgets, by trial with records."""
-        return self.records.offsets[1:] if self.limits is None else _ends_within(self.records, self.facts, self.limits)
+        return self.records.offsets[1:] if self.limits is None else _ends_within(self.records, self.limits)
 
     @cached_property
     def frontiers(self) -> Frontiers | None:
@@ -144,7 +145,7 @@ class Search:
         """Return by trial True if it is admitted and its last evaluation is within the budgets and reached a goal."""
         ended: Flags = self.admitted & (self.ended_at_goal != NEVER)
         if self.limits is not None:
-            ended &= self.ended_at_goal <= self.limits[self.facts.study_of_trial]
+            ended &= self.ended_at_goal <= self.limits
         return ended
 
     @cached_property
@@ -161,7 +162,7 @@ class Search:
 
     def last_records(self, limits: Integers) -> Integers:
         """Return by trial its best record up to a last step by study; NEVER for none, or for a trial not admitted."""
-        ends = np.minimum(self.ends, _ends_within(self.records, self.facts, limits))
+        ends = np.minimum(self.ends, _ends_within(self.records, limits[self.facts.study_of_trial]))
         return self._of_all_trials(np.where(ends > self.records.offsets[:-1], ends - 1, NEVER))
 
     @cached_property
@@ -182,7 +183,7 @@ class Search:
         """
         last = self.last_evaluated
         if self.limits is not None:
-            last = np.minimum(last, self.limits[self.facts.study_of_trial])
+            last = np.minimum(last, self.limits)
         return np.where(self.admitted, last, NEVER)
 
     @cached_property
@@ -208,14 +209,19 @@ def at(values: npt.NDArray[Any], records: Integers) -> npt.NDArray[Any]:
     return values[records] if len(values) else np.zeros(len(records), values.dtype)
 
 
-def open_searches(view: ReleaseView, selection: Selection) -> list[Search]:
-    """Return a search in each selected workload; raises UnknownName and BadParameter."""
+def open_searches(view: ReleaseView, selection: Selection, *, with_schedules: bool = False) -> list[Search]:
+    """Return a search in each selected workload; raises UnknownName and BadParameter.
+
+    with_schedules: include trials whose batch size changes.
+    """
+    if with_schedules:
+        selection = replace(selection, with_schedules=True)
     return [open_search(view, selection, workload) for workload in selection.workloads]
 
 
 def check_batch_size(parameter: str, batch_size: int | None, searches: Sequence[Search]) -> None:
     """Raise BadParameter unless any of the workloads has this batch size."""
-    sizes = sorted({size for search in searches for size in search.facts.batch_sizes})
+    sizes = sorted({size for search in searches for size in search.facts.batch_sizes} - {CHANGES})
     if batch_size is not None and batch_size not in sizes:
         listed = ", ".join(map(str, sizes))
         raise BadParameter(parameter, f"{parameter}={batch_size} is no batch size here: give one of {listed}")
@@ -225,13 +231,6 @@ def column_at(values: npt.NDArray[Any], rows: Integers) -> Nullable:
     """Return the values of these rows; null for NEVER, NaN and infinities."""
     picked = at(values, rows)
     return Nullable(picked, (rows != NEVER) & np.isfinite(picked))
-
-
-def examples_column(steps: Integers, batch_sizes: Sequence[int], is_there: Flags) -> Nullable:
-    """Return steps times batch size; null where not `is_there`, and beyond 64 bits."""
-    sizes = np.asarray(batch_sizes, np.int64)
-    fits = is_there & (steps <= LARGEST_INTEGER // np.maximum(sizes, 1))
-    return Nullable(np.where(fits, steps, 0) * sizes, fits)
 
 
 def resolution_column(steps: Integers, previous_steps: Integers, is_there: Flags) -> Nullable:
@@ -244,18 +243,21 @@ def open_search(view: ReleaseView, selection: Selection, workload: Workload) -> 
     """Open the records that answer questions about a workload; raises UnknownName and BadParameter."""
     if not selection.is_plain or workload not in view.workloads:
         return _opened(view, selection, workload)
-    key = (workload, selection.metric, selection.result, selection.seeds)
+    key = (workload, selection.metric, selection.result, selection.seeds, selection.with_schedules)
     return view.kept(key, lambda: _opened(view, replace(selection, workloads=(workload,)), workload))
 
 
 def _opened(view: ReleaseView, selection: Selection, workload: Workload) -> Search:
     facts = chosen_trials(view, view.measuring(workload, selection.metric), selection.metric, selection.where)
     metric = view.metrics[selection.metric]
+    if facts.has_schedules and not selection.with_schedules:
+        key = ("fixed batch sizes", workload, selection.metric, selection.where)
+        facts = view.kept(key, partial(of_fixed_sizes, facts, selection.metric, metric.direction))
     direction = selection.direction or metric.direction
     if direction is None:
         why = f"it isn't known whether lower or higher values of {metric.name} are better"
         raise BadParameter("direction", f"{why}: give direction=minimize or direction=maximize")
-    limits = _step_limits(facts, selection)
+    limits = _step_limits(view, facts, selection)
     is_plain = limits is None and selection.trials is None and selection.statuses == COUNTED
     is_plain &= selection.flagged == "exclude" or not facts.trials.flagged.any()
     is_plain &= not selection.only_finished
@@ -290,6 +292,7 @@ def _found_ends(view: ReleaseView, facts: WorkloadFacts, metric: str, direction:
     if not goals:
         return ended
     every = Selection((facts.workload,), metric, direction=direction, statuses=STATUSES, flagged="include")
+    every = replace(every, with_schedules=True)
     search = open_search(view, every, facts.workload)
     planned = view.train_steps(facts)[facts.study_of_trial]
     for goal in goals:
@@ -335,21 +338,20 @@ def _records_of_measurements(view: ReleaseView, facts: WorkloadFacts, metric: st
     return trial_records(facts.opened.trials, parts)
 
 
-def _ends_within(records: TrialRecords, facts: WorkloadFacts, limits: Integers) -> Integers:
-    """Return the end of the records within the budgets, by trial with records."""
-    of_trial = limits[facts.study_of_trial[records.rows]]
+def _ends_within(records: TrialRecords, limits: Integers) -> Integers:
+    """Return the end of the records within the budgets, by trial with records. limits: the last step, by trial."""
+    of_trial = limits[records.rows]
     return _first_where(records.offsets[:-1], records.offsets[1:], lambda record: records.step[record] > of_trial)
 
 
-def _step_limits(facts: WorkloadFacts, selection: Selection) -> Integers | None:
-    """Return by study the last step within both budgets; None without a budget."""
+def _step_limits(view: ReleaseView, facts: WorkloadFacts, selection: Selection) -> Integers | None:
+    """Return by trial the last step within both budgets; None without a budget."""
     if selection.step_budget is None and selection.example_budget is None:
         return None
     steps = LARGEST_INTEGER if selection.step_budget is None else selection.step_budget
-    examples = selection.example_budget
-    # A batch size of 0 makes no examples.
-    limits = [steps if examples is None or not size else min(steps, examples // size) for size in facts.batch_sizes]
-    return np.array(limits, np.int64)
+    if selection.example_budget is None:
+        return np.full(len(facts.trials.trial_id), steps)
+    return np.minimum(step_limits(view, facts, selection.example_budget), steps)
 
 
 def of_admitted_status(facts: WorkloadFacts, selection: Selection) -> Flags:

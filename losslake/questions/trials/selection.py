@@ -24,6 +24,7 @@ class Selection:
     trials: of each study, the first of this number by trial_id among those with an admitted status; None: all of them.
     flagged: exclude or include flagged trials. where: NAME=VALUE of metaparameters or facts of trials; of each name,
     one of its values holds. only_finished: only trials that were evaluated at the end of their schedule, or later.
+    with_schedules: include trials whose batch size changes; questions about batch sizes leave them out.
     result, seeds: what the result of a study is, as ResultParameters has it; None: as its trials have it.
     """
 
@@ -39,6 +40,7 @@ class Selection:
     only_finished: bool = False
     result: ResultName | None = None
     seeds: Seeds = "median"
+    with_schedules: bool = False
 
     def __post_init__(self) -> None:
         if not self.statuses:

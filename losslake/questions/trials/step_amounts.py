@@ -13,6 +13,7 @@ from losslake.analysis.loss_law import FLOPS_PER_PARAMETER
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.examples import examples_of, have_several_schedules
 from losslake.questions.trials.resources import resources_of
 from losslake.questions.trials.search import at
 from losslake_schema.reached import Flags, Floats, Integers
@@ -86,12 +87,16 @@ class StepAmounts:
         """Return the amounts in steps of these trials, NaN for unknown. trials: rows in facts.trials."""
         if self.counting.measure == "steps":
             return steps.astype(np.float64)
-        examples = examples_of(self.facts, steps, trials) / self.epoch
+        examples = examples_of(self.view, self.facts, steps, trials) / self.epoch
         return examples if self.per_example is None else examples * at(self.per_example, trials)
 
     @property
     def grow_alike(self) -> bool:
         """True if of the trials of a study, the one with the fewest steps takes the least, and all are known."""
+        if self.counting.measure == "steps":
+            return True
+        if have_several_schedules(self.view, self.facts):
+            return False
         if self.per_example is None:
             return True
         firsts = np.minimum(self.facts.offsets[:-1], len(self.per_example) - 1)
@@ -118,13 +123,6 @@ class StepAmounts:
     def unknown(self) -> str:
         """The facts of which a trial without an amount lacks one, in words."""
         return "tokens_per_example" if self.counting.measure == "tokens" else "tokens_per_example or size of the model"
-
-
-def examples_of(facts: WorkloadFacts, steps: Integers | Floats, trials: Integers) -> Floats:
-    """Return the examples in the first steps of these trials. trials: rows in facts.trials."""
-    sizes = np.asarray(facts.batch_sizes, np.float64)
-    examples: Floats = steps * at(sizes, at(facts.study_of_trial, trials))
-    return examples
 
 
 def examples_of_epoch(resources: pa.Table, facts: WorkloadFacts) -> float:

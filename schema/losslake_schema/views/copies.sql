@@ -2,4 +2,7 @@
 -- facts are those that the other log states; an attribute collection says that it was read into another one. No rows where no
 -- log was submitted again.
 CREATE VIEW copies AS
-SELECT * REPLACE (nullif(batch_size, 0) AS batch_size) FROM base.copies;
+SELECT
+    collection, dataset, model, optimizer, nullif(batch_size, 0) AS batch_size, trial_id, status, steps, parameters, attributes,
+    source, source_sha256
+FROM base.copies;

@@ -5,7 +5,7 @@ SELECT
     collection || '/' || dataset || '/' || model || '/' || optimizer AS workload,
     collection, dataset, model, optimizer,
     any_value(batch_unit) AS batch_unit,
-    coalesce(list(batch_size ORDER BY batch_size) FILTER (batch_size > 0), []) AS batch_sizes,
+    list_filter(list(batch_size ORDER BY batch_size), lambda size: size > 0) AS batch_sizes,
     count(*) AS n_studies,
     CAST(sum(n_trials) AS BIGINT) AS n_trials,
     CAST(sum(n_complete) AS BIGINT) AS n_complete,

@@ -19,7 +19,8 @@ _SHOWN = ("application/json", "application/ld+json", "application/yaml", "text/"
 _TABULAR = frozenset({"application/json", "text/csv", "application/vnd.apache.parquet"})
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?", re.ASCII)
 _NAME = re.compile(r"\$([a-z_]+)")
-Value = str | float | tuple["Value", ...]
+_EQUAL = re.compile(r"= \$([a-z_]+)")
+Value = str | float | tuple["Value", ...] | None
 
 
 class Line(NamedTuple):
@@ -76,9 +77,14 @@ def _named(values: Mapping[str, str]) -> list[str]:
 
 
 def statement(name: str, **values: Value) -> str:
-    """Return the statement `web/statements/<name>.sql` with these values; raises KeyError for a missing value."""
+    """Return the statement `web/statements/<name>.sql` with these values; raises KeyError for a missing value.
+
+    A column that equals a value is null where that is None.
+    """
     lines = [line for line in _lines(name) if not line.startswith("--")]
-    return _NAME.sub(lambda match: literal(values[match[1]]), "\n".join(lines))
+    unknown = {name for name, value in values.items() if value is None}
+    text = _EQUAL.sub(lambda match: "IS NULL" if match[1] in unknown else match[0], "\n".join(lines))
+    return _NAME.sub(lambda match: literal(values[match[1]]), text)
 
 
 def purpose(name: str) -> str:
@@ -91,6 +97,8 @@ def literal(value: Value) -> str:
     """Return a value as an SQL literal; a float to the last bit."""
     if isinstance(value, tuple):
         return f"({', '.join(map(literal, value))})"
+    if value is None:
+        return "NULL"
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
 
 

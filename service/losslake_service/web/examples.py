@@ -68,7 +68,7 @@ def find_example(view: ReleaseView) -> Example | None:
     for workload, metric, target in _candidates(view):
         parameters = scaling.ScalingParameters(workload=[str(workload)], metric=metric, target=target)
         for row in scaling.QUESTION.answer(view, parameters).table().to_pylist():
-            if row["trial_id"] is not None:
+            if row["trial_id"] is not None and row["batch_size"]:
                 drawable = next((name for name in papers() if has_collection(view, paper(name))), "")
                 other = _most_similar(view, workload, metric)
                 trial = row["batch_size"], row["trial_id"], row["steps"]

@@ -85,11 +85,11 @@ def gallery(view: ReleaseView) -> list[Miniature]:
 
 def _chosen(view: ReleaseView) -> Iterator[Miniature]:
     """Yield the best covered workload of each dataset, then the next one of each on another model."""
-    by_size = sorted(view.listed.values(), key=lambda facts: (-len(facts.batch_sizes), facts.workload))
+    by_size = sorted(view.listed.values(), key=lambda facts: (-len(facts.fixed_sizes), facts.workload))
     ranked: list[tuple[int, WorkloadFacts, PageGoal]] = []
     models: defaultdict[str, list[str]] = defaultdict(list)
     for facts in by_size:
-        if len(facts.batch_sizes) < _FEWEST_SIZES:
+        if len(facts.fixed_sizes) < _FEWEST_SIZES:
             break
         dataset, model = (display_name(kind, facts.workload).lower() for kind in ("dataset", "model"))
         if model not in models[dataset] and (goal := next(iter(goals_of(view, facts)), None)) is not None:
@@ -103,7 +103,7 @@ def _chosen(view: ReleaseView) -> Iterator[Miniature]:
         answer = regimes.QUESTION.answer(view, parameters)
         rows = answer.table().to_pylist()
         worse = frozenset(row["batch_size"] for row in rows if row["is_dominated"])
-        steps = [(row["batch_size"], row["steps"]) for row in rows if row["batch_size"] > 0 and row["steps"]]
+        steps = [(row["batch_size"], row["steps"]) for row in rows if (row["batch_size"] or 0) > 0 and row["steps"]]
         if len(steps) - len(worse) >= _FEWEST_SIZES:
             finding = [text.partition(_NOISE)[0] for text in regime_sentences(answer, rows)[:2]]
             end = next(each for each in answer.facts["break_points"] if each["break_point"] == "perfect_scaling_end")

@@ -164,7 +164,7 @@ def steps_by_size(view: ReleaseView, workload: Workload, goal: PageGoal) -> list
     parameters = scaling.ScalingParameters.model_validate({"workload": [str(workload)], **goal.with_comparator})
     rows = scaling.QUESTION.answer(view, parameters).table()
     pairs = zip(rows["batch_size"].to_pylist(), rows["steps"].to_pylist(), strict=True)
-    return [(size, steps) for size, steps in pairs if steps is not None]
+    return [(size, steps) for size, steps in pairs if size and steps is not None]
 
 
 def common_goal(view: ReleaseView, workloads: Sequence[WorkloadFacts], metric: str) -> PageGoal:
@@ -193,7 +193,7 @@ def _reached_by_all(values: Sequence[float], metric: str, direction: str) -> flo
 def _best_values(view: ReleaseView, facts: WorkloadFacts, metric: str, direction: str) -> list[float]:
     """Return the best value at each batch size that has a finite one: of its best trial, or of its best setting."""
     wanted = {"workload": [str(facts.workload)], "metric": metric, "direction": direction}
-    (search,) = open_searches(view, SelectionParameters.model_validate(wanted).selection())
+    (search,) = open_searches(view, SelectionParameters.model_validate(wanted).selection(), with_schedules=True)
     values = search.sign * at(search.records.value, search.best_records)
     least = least_by_study(search, np.where(search.best_records == NEVER, np.inf, values)).amount
     return [search.sign * value for value in least[np.isfinite(least)].tolist()]

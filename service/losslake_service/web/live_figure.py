@@ -85,7 +85,7 @@ def offered(view: ReleaseView) -> Sequence[tuple[Workload, str]]:
     names = [
         name
         for name, facts in view.listed.items()
-        if len(facts.batch_sizes) >= _FEWEST_OFFERED and metrics_of(view, facts)
+        if len(facts.fixed_sizes) >= _FEWEST_OFFERED and metrics_of(view, facts)
     ]
     return sorted(((name, heading_of(name)) for name in names), key=lambda each: each[1].lower())
 
@@ -109,11 +109,11 @@ def _usual(view: ReleaseView) -> Workload | None:
     names = [name for name, _ in offered(view)]
     example = starting_example(view)
     if example is not None and (example.workload in names or not names):
-        few = len(view.workload(example.workload).batch_sizes) < FEWEST_FOR_SCALING
+        few = len(view.workload(example.workload).fixed_sizes) < FEWEST_FOR_SCALING
         return None if few else example.workload
-    return max(names, key=lambda name: len(view.workload(name).batch_sizes), default=None)
+    return max(names, key=lambda name: len(view.workload(name).fixed_sizes), default=None)
 
 
 def _why_not(facts: WorkloadFacts) -> str:
-    n = len(facts.batch_sizes)
+    n = len(facts.fixed_sizes)
     return "has no metric with a known direction" if n >= FEWEST_FOR_SCALING else f"has {n} of 3 batch sizes needed"

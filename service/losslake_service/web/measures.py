@@ -80,7 +80,7 @@ def offered_measures(
     Of models whose size and tokens are both unknown, neither tokens nor FLOPs are offered: they may read no text.
     """
     refused: dict[MeasureName, BadParameter] = {}
-    for search in open_searches(view, selection):
+    for search in open_searches(view, selection, with_schedules=True):
         refused = refusals(view, search) | refused
     unknown = {refused[name].parameter for name in ("tokens", "flops") if name in refused}
     labels = {name: label for name, label in _FIELD_LABELS.items() if len(unknown) < 2 or name not in unknown}

@@ -115,7 +115,7 @@ def own_run_page(page: PageRequest) -> Page:
     view, workload = page.view, parse_workload(page.name)
     facts = view.workload(workload)
     if requested.batch_size is not None:
-        view.index_of(facts, requested.batch_size)
+        view.index_of(facts, requested.batch_size or NEVER)
     goal = goal_of_run(view, facts, requested)
     stored = stored_beside(view, workload, requested.batch_size, goal, requested.where)
     return Page(
@@ -145,7 +145,7 @@ def stored_beside(
     ended = search.stopped_earlier(aim)
     counts = search.admitted & np.isin(trials.status, [STATUSES.index(status) for status in COUNTED])
     shown = [index for index, size in enumerate(facts.batch_sizes) if batch_size in (None, size)]
-    rates = _learning_rates(view, workload, shown)
+    rates = _learning_rates(view, workload, [facts.batch_sizes[index] for index in shown])
     is_flagged = facts.measures(goal.metric) & (trials.flagged == 1) & np.isin(facts.study_of_trial, shown)
     n_flagged = int(is_flagged.sum())
     notes = [_dont_count(n_flagged, "flagged", " of this workload" if batch_size is None else "")] if n_flagged else []
@@ -202,9 +202,10 @@ def _nearest(size: int, steps: Integers, trial_id: Integers, rates: _Rates) -> I
         before = reached, trial
 
 
-def _learning_rates(view: ReleaseView, workload: Workload, studies: Sequence[int]) -> _Rates:
-    """Return the learning rates of the trials of some studies. studies: their indices in the workload, ascending."""
+def _learning_rates(view: ReleaseView, workload: Workload, sizes: Sequence[int]) -> _Rates:
+    """Return the learning rates of the trials of some studies. sizes: their batch sizes, ascending."""
     facts = view.workload(workload)
+    studies = [facts.batch_sizes.index(size) for size in sizes]
     table = view.table("learning_rates_of_trials", facts.study_ids)
     wanted = [facts.first_study + studies[0], facts.first_study + studies[-1] + 1]
     begin, end = np.searchsorted(table["study_id"].to_numpy(), wanted).tolist()

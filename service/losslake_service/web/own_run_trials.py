@@ -20,6 +20,7 @@ from losslake.questions.trials.comparable_trials import comparable_trials
 from losslake.questions.trials.search import open_search
 from losslake.questions.trials.selection import Goal, Selection
 from losslake_schema.names import Study, Workload
+from losslake_schema.reached import NEVER
 from losslake_schema.statuses import INFEASIBLE
 from losslake_service.web.goals import PageGoal
 from losslake_service.web.own_run import TRIALS_PATH, OwnRunParameters, goal_of_run
@@ -44,7 +45,7 @@ def own_run_trials_page(page: PageRequest) -> Page:
     requested: OwnRunTrialsParameters = page.parameters
     view, workload = page.view, parse_workload(page.name)
     facts = view.workload(workload)
-    index = view.index_of(facts, requested.batch_size)
+    index = view.index_of(facts, requested.batch_size or NEVER)
     goal = goal_of_run(view, facts, requested)
     study = Study(workload, requested.batch_size)
     trials = study_trials(view, facts, index, goal)
@@ -79,7 +80,9 @@ def compared_trials(
 
     study: its index in the workload. instead: the sentence where these are too many, and then `comparable` is None.
     """
-    selection = Selection((workload,), goal.metric, goal.direction, statuses=_STATUSES, where=tuple(where))
+    selection = Selection(
+        (workload,), goal.metric, goal.direction, statuses=_STATUSES, where=tuple(where), with_schedules=True
+    )
     found = comparable_trials(open_search(view, selection, workload), Goal(goal.target, goal.comparator), study)
     trials = found.comparable
     if len(trials.steps) > _MOST_RECORDS:

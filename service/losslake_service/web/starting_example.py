@@ -137,12 +137,12 @@ def starting_example(view: ReleaseView) -> StartingExample | None:
     def worth(workloads: Sequence[Workload]) -> tuple[int, bool, int, int]:
         """Return the sort key: at how many batch sizes, and how well, the workloads can be compared."""
         names = {workload.optimizer for workload in workloads}
-        n_sizes = [len(view.workloads[workload].batch_sizes) for workload in workloads]
+        n_sizes = [len(view.workloads[workload].fixed_sizes) for workload in workloads]
         return max(n_sizes), names >= {"sgd", "momentum"}, len(names), sum(n_sizes)
 
     for workloads in sorted(group_by_model(view).values(), key=worth, reverse=True)[:_MOST_TRIED]:
         facts = [view.workloads[workload] for workload in workloads]
-        shown = max(facts, key=lambda each: (len(each.batch_sizes), _momentum(each.workload)))
+        shown = max(facts, key=lambda each: (len(each.fixed_sizes), _momentum(each.workload)))
         rivals = sorted(facts, key=lambda each: _plain_first(each.workload))[:2] if len(facts) > 1 else []
         goal = _shared_goal(view, [shown, *(rival for rival in rivals if rival is not shown)])
         sizes = [size for size, _ in steps_by_size(view, shown.workload, goal)] if goal is not None else []

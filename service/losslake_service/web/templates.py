@@ -106,6 +106,11 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
+def size_text(size: int | str) -> str:
+    """Return a batch size with thousands separators, or a word for one that changes as it is."""
+    return size if isinstance(size, str) else count(size)
+
+
 def significant(number: float | None) -> str:
     """Return a number to four significant digits; a dash for None."""
     return "\u2013" if number is None else f"{number:,.4g}" if abs(number) < 1e4 else f"{number:,.0f}"
@@ -171,6 +176,7 @@ def environment_of(*folders: Path) -> Environment:
     )  # fmt: skip
     environment.filters |= {each.__name__: each for each in filters} | {
         "path_of": page_path,
+        "size": size_text,
         "in_words": changes_in_words,
     }
     environment.globals |= {

@@ -38,7 +38,7 @@ def test_a_collection_is_fetched_from_its_repository_and_its_trials_are_recogniz
     assert losslake("ingest", folder / "mine.tar", "--quiet", *lake).returncode == 0
     done = losslake("fetch", "mine", "--quiet", *lake)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("fetching https://host/ann/c@1a2b\n")
+    assert done.stdout.startswith("licence      MIT, of Ann\nfetching https://host/ann/c@1a2b\n")
     assert "unchanged    3 trials in 2 studies" in done.stdout
     assert "warning" not in done.stderr
     assert Lake.open(tmp_path / "lake").release().number == 1

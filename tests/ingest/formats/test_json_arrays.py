@@ -170,3 +170,59 @@ def test_any_bytes_are_runs_or_quarantined(tmp_path_factory: pytest.TempPathFact
 @given(anything | documents.map(json.dumps).map(str.encode))
 def test_many_bytes_are_runs_or_quarantined(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     check(tmp_path_factory.getbasetemp(), data)
+
+
+GOLDEN = {
+    "lm loss": {
+        "start_step": 1,
+        "values": {"1": 9.5, **{str(step): 9.0 - step / 8 for step in range(5, 45, 5)}, "45": "nan"},
+    },
+    "iteration-time": {"values": {str(step): "nan" for step in range(10, 101, 10)}},
+    "few": {"1": 2.5, "2": 1.5},
+}
+KEYED = """
+metrics = { "lm loss.values" = { metric = "train/loss", nan = "missing" }, "iteration-time.values" = "" }
+[[axis]]
+column = "key"
+"""
+
+
+def test_an_object_with_the_value_at_each_position_is_a_metric(tmp_path: Path) -> None:
+    data = json.dumps(GOLDEN).encode()
+    assert FORMAT.detect(Glimpse("golden.json", data)) > 0
+    (run,) = runs(FORMAT, tmp_path, {"golden.json": data}, mapping())
+    loss, times = run.rows
+    assert cells(loss, "key") == [1, 5, 10, 15, 20, 25, 30, 35, 40, 45]
+    assert cells(loss, "lm loss.values")[:3] == [9.5, 8.375, 7.75]
+    assert math.isnan(cells(loss, "lm loss.values")[-1] or 0)
+    assert cells(times, "key") == list(range(10, 101, 10))
+    assert run.fields == {"lm loss.start_step": 1, "few.1": 2.5, "few.2": 1.5}
+
+
+def test_positions_are_steps_only_where_the_mapping_says_so(tmp_path: Path) -> None:
+    (refusal,), _ = planned(tmp_path, GOLDEN, 'metrics."lm loss.values" = "train/loss"\n')
+    assert refusal.startswith("step_unknown")
+    assert 'column = "key"' in refusal
+    refusals, remarks = planned(tmp_path, GOLDEN, KEYED)
+    assert refusals == []
+    assert any(each.startswith("NaN that says that there is no value, by the mapping: left out") for each in remarks)
+
+
+@given(
+    st.dictionaries(st.integers(0, 2**53), st.none() | st.floats() | st.sampled_from(["nan", "-inf"]), min_size=10),
+    st.dictionaries(st.text(max_size=3), st.none() | st.integers() | st.text(max_size=3), max_size=12),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_objects_of_numbers_at_positions_are_read_as_they_are(
+    tmp_path: Path, series: dict[int, object], other: dict[str, object]
+) -> None:
+    if sum(isinstance(value, float) for value in series.values()) == 0:
+        return
+    document = {"m": series, "other": {**other, "x": "text"}}
+    (run,) = runs(
+        FORMAT, tmp_path, {"a.json": json.dumps(document).encode()}, mapping('files.formats = ["json_arrays"]')
+    )
+    (rows,) = run.rows
+    assert cells(rows, "key") == [float(key) for key in series]
+    values = [None if value is None else float(str(value)) for value in series.values()]
+    assert str(cells(rows, "m")) == str(values)

@@ -19,11 +19,12 @@ from losslake_ingest.contracts.rules import Refusal
 from losslake_ingest.contracts.run_log import RunLog
 from losslake_ingest.formats.csv_and_jsonl import JSON_LINES
 from losslake_ingest.formats.format import GLIMPSE, Glimpse
-from losslake_ingest.mapping.mapping import Files, LogMapping, RunTemplates
+from losslake_ingest.mapping.mapping import Files, LogMapping, RunTemplates, parse_mapping
 from losslake_ingest.readers.plain_text import LONGEST_LINE
 from losslake_ingest.readers.tables.cells import EMPTY_WORDS
 from losslake_ingest.readers.tables.json_table import read_json_lines
-from losslake_ingest.readers.tables.table import Table
+from losslake_ingest.readers.tables.runs import RowRules, runs_of
+from losslake_ingest.readers.tables.table import Table, TableFile
 from losslake_schema.registry import metrics
 from tests.ingest.formats.reading import cells, read, runs
 from tests.ingest.formats.table_reading import columns, same
@@ -369,3 +370,39 @@ def test_many_bytes_end_in_runs_or_named_faults(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, run_column: str | None
 ) -> None:
     run_all(tmp_path_factory.getbasetemp(), data, run_column)
+
+
+def test_columns_within_the_run_column_separate_its_runs(tmp_path: Path) -> None:
+    cells = [("a", 1, 5), ("b", 1, 5), ("a", 2, 5), ("7", 1, 5), ("a", 1, 6), ("a", None, 7)]
+    rows = [{"run": run, "seed": seed, "step": step} for run, seed, step in cells]
+    mapping = parse_mapping(b'[run]\ncolumn = "run"\nwithin = ["seed"]\n', "mapping")
+    refused, *found = read(JSON_LINES, tmp_path, {"log.jsonl": lines(*rows)}, mapping)
+    assert isinstance(refused, Quarantined)
+    assert refused.message.startswith("1 rows have no 'run' or 'seed'")
+    logs = [run for run in found if isinstance(run, RunLog)]
+    assert [run.run for run in logs] == [f"log.jsonl#{name}" for name in ("a,1", "b,1", "a,2", "7,1")]
+    assert [(run.fields["run"], run.fields["seed"]) for run in logs] == [("a", 1), ("b", 1), ("a", 2), (7, 1)]
+    assert columns(logs[0])["step"] == [5, 6]
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3), st.sampled_from(["x", "y"])), min_size=1))
+def test_runs_within_a_run_column_are_the_combinations_of_values(cells: list[tuple[str, int, str]]) -> None:
+    rows = [{"run": run, "seed": seed, "kind": kind, "at": at} for at, (run, seed, kind) in enumerate(cells)]
+    file = TableFile("source", "log.jsonl", "")
+    found = runs_of(read_json_lines(lines(*rows), "run"), file, "run", RowRules(within=("seed", "kind")))
+    plain: dict[str, list[int]] = {}
+    for at, (run, seed, kind) in enumerate(cells):
+        plain.setdefault(f"log.jsonl#{run},{seed},{kind}", []).append(at)
+    assert {run.run: columns(run)["at"] for run in found if isinstance(run, RunLog)} == plain
+
+
+@pytest.mark.parametrize(
+    ("within", "message"),
+    [("x", "no column 'x', the mapping's run column"), ("loss", "not all of its numbers are whole")],
+)
+def test_a_column_within_that_cannot_separate_runs_is_named(tmp_path: Path, within: str, message: str) -> None:
+    rows = [{"run": "a", "step": 1, "loss": 0.5}, {"run": "a", "step": 2, "loss": 0.25}]
+    mapping = LogMapping(run=RunTemplates(column="run", within=[within]))
+    (refused,) = read(JSON_LINES, tmp_path, {"log.jsonl": lines(*rows)}, mapping)
+    assert isinstance(refused, Quarantined)
+    assert message in refused.message

@@ -25,6 +25,8 @@ SCRIPT = """
 import json, sys, wandb
 plan = json.loads(sys.argv[1])
 run = wandb.init(config=plan["config"], settings=wandb.Settings(x_disable_stats=True), **plan["init"])
+for metric in plan["defined"]:
+    run.define_metric(**metric)
 for row in plan["rows"]:
     run.log({name: float(value) if isinstance(value, str) and name != "text" else value for name, value in row.items()})
 if plan["media"]:
@@ -40,14 +42,16 @@ def offline_run(
     exit_code: int = 0,
     media: bool = False,
     environment: dict[str, str] | None = None,
+    defined: Sequence[Mapping[str, Any]] = (),
     **init: Any,
 ) -> bytes:
-    """The `.wandb` file that the real library writes offline for these rows."""
+    """The `.wandb` file that the real library writes offline for these rows. defined: calls of define_metric."""
     plan = {
         "rows": rows,
         "config": config or {},
         "exit_code": exit_code,
         "media": media,
+        "defined": defined,
         "init": {"project": "p"} | init,
     }
     quiet = {"WANDB_MODE": "offline", "WANDB_SILENT": "true", "WANDB_DIR": str(folder), "HOME": str(folder)}

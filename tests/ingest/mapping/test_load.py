@@ -149,7 +149,8 @@ def test_a_mapping_builds_on_a_bundled_one() -> None:
         ("[[when]]\nmetrics = { a = 'val/b' }", "0.if: field required"),
         ("[[when]]\nif = {}", "at least 1"),
         ("[[when]]\nif.a = 1\nfiles.side = ['x']", "0.files: no such key"),
-        ("[[when]]\nif.a = 1\nrun.column = 'x'", "run.column: give it under"),
+        ("[[when]]\nif.a = 1\nrun.column = 'x'", "run.column and run.within: give them under"),
+        ("[run]\nwithin = ['x']", "within needs column"),
     ],
 )
 def test_a_wrong_condition_or_base_is_one_line(text: str, problem: str) -> None:

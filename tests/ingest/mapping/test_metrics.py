@@ -60,6 +60,8 @@ def test_a_metric_that_is_no_split_and_quantity_is_refused(name: str) -> None:
         ("Loss/train", "train/loss"),
         ("valid.top1", "val/accuracy"),
         ("test_wer", "test/word_error_rate"),
+        ("total_grad_norm", "train/grad_norm"),
+        ("train/gns", "train/noise_scale"),
         ("loss", None),
         ("lr", None),
         ("train_val_loss", None),

@@ -262,7 +262,7 @@ def test_points_that_leave_a_term_open_have_bounds_but_no_values() -> None:
     [
         (np.geomspace(1e8, 1e9, 9), np.geomspace(1e11, 1e9, 9), "9 settings: a fit needs 10"),
         (np.repeat([1e8, 3e8, 1e9], 6), np.tile(np.geomspace(1e9, 1e11, 6), 3), "3 model sizes: a fit needs 4"),
-        (np.tile(np.geomspace(1e8, 1e9, 6), 2), np.repeat(1e10, 12), "1 numbers of tokens: a fit needs 4"),
+        (np.tile(np.geomspace(1e8, 1e9, 6), 2), np.repeat(1e10, 12), "1 number of tokens: a fit needs 4"),
         (np.geomspace(1e8, 2e8, 12), np.tile(np.geomspace(1e9, 1e11, 6), 2), "model sizes differ by 2 times"),
         (np.geomspace(1e8, 1e10, 12), 20 * np.geomspace(1e8, 1e10, 12), "vary together"),
     ],

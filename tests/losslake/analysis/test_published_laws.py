@@ -58,6 +58,11 @@ def test_law_without_a_value_that_it_needs_has_none() -> None:
     assert LAWS["steplaw2025-learning-rate"].value({"parameters": 1e9}) is None
 
 
+@pytest.mark.parametrize("loss", [1e-100, 1e80])
+def test_law_beyond_the_numbers_of_a_float_has_no_value(loss: float) -> None:
+    assert LAWS["kaplan2020"].value({"loss": loss}) is None
+
+
 def test_range_is_that_of_the_publication_or_unknown() -> None:
     law = LAWS["steplaw2025-batch-size"]
     assert law.is_inside({"parameters": 5e8, "tokens": 1e10}) is True

@@ -68,7 +68,7 @@ def studies(draw: st.DrawFn) -> tuple[list[Row], Parameters]:
     parameters: Parameters = {}
     rates = st.sampled_from([1e-3, 0.1, 0.2, 1.0, 0.0, math.nan, math.inf, -1.0])
     momenta = st.sampled_from([0.0, 0.5, 0.9, 1.0, math.nan])
-    for batch_size in draw(st.sets(st.sampled_from([0, 1, 2, 8, 64, 2**33]), min_size=1, max_size=6)):
+    for batch_size in draw(st.sets(st.sampled_from([1, 2, 8, 64, 2**33]), min_size=1, max_size=6)):
         for trial_id in draw(st.sets(st.integers(0, 5), min_size=1, max_size=5)):
             status = draw(st.sampled_from([*STATUSES, "COMPLETE"]))
             steps = draw(st.none() | st.sampled_from([0, 10, 11, 12, 20, 2**63 - 1]))

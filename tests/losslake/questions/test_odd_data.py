@@ -24,7 +24,7 @@ NAN, INF = math.nan, math.inf
 VALUES = (0.1, 0.2, 0.3, 0.5, 0.9, NAN, INF, -INF, 1e308, -1e308, 5e-324, 0.0, -0.0)
 STATUSES = ("COMPLETE", "COMPLETE", "COMPLETE", "INFEASIBLE", "INCOMPLETE")
 STEPS = (0, 1, 2, 5, 10, 100, 1000, 2**40, 2**62)
-SIZES = (0, 1, 2, 8, 64, 512, 2**40, 2**62)
+SIZES = (1, 2, 8, 64, 512, 2**40, 2**62)
 PARAMETERS: tuple[dict[str, float], ...] = (
     {},
     {"learning_rate": 0.1},
@@ -48,7 +48,12 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "within": (1000,),
 }
 # Of questions that can't be asked without them.
-REQUIRED: dict[str, tuple[Any, ...]] = {"batch_size": SIZES, "curve": ("0=0.5", "1=nan", "5=1e308", f"{2**62}=-inf")}
+REQUIRED: dict[str, tuple[Any, ...]] = {
+    "batch_size": (0, *SIZES),
+    "curve": ("0=0.5", "1=nan", "5=1e308", f"{2**62}=-inf"),
+    "parameters": (1, 1e9, 1e30),
+    "tokens": (1, 1e10, 1e30),
+}
 
 
 def odd_rows(chance: random.Random) -> Iterator[Row]:

@@ -240,6 +240,7 @@ _STUDIES = pa.schema(
         ("early_stopping", pa.bool_()),
         ("metrics", pa.list_(pa.string())),
         ("content_digest", pa.string()),
+        ("schedule", pa.string()),
     ]
 )
 _FLAGS = pa.schema([*_NAMES, ("batch_size", pa.int64()), ("trial_id", pa.int64())])

@@ -22,6 +22,7 @@ from losslake_schema.errors import LakeBroken, LossLakeError
 from tests.bundled import ARCHIVE, bundled_lake
 from tests.cli.conftest import Run
 from tests.losslake.spark.hostile import MINIMIZED, hostile_lake
+from tests.scheduled_lake import METRIC, scheduled_lake
 from tests.servers.processes import SECONDS
 
 if TYPE_CHECKING:
@@ -67,6 +68,14 @@ def test_spark_and_duckdb_agree_on_bundled_studies(
     """On some of them, for time's sake: `make fuzz` compares everything."""
     answers = [f"{name} WHERE batch_size >= 512" for name in ("steps_to_result", f"result_at('{MINIMIZED}', 0.1)")]
     assert not disagreements(spark, bundled_lake(tmp_path_factory), answers)
+
+
+def test_spark_and_duckdb_agree_on_batch_sizes_that_change(spark: SparkSession, tmp_path: Path) -> None:
+    from tests.losslake.spark.agreement import VIEWS
+
+    macros = [f"{name}('{METRIC}', 1.0)" for name in ("steps_to", "result_at")]
+    amounts = [f"amounts_to('{METRIC}', 1.0, measure => '{name}')" for name in ("examples", "epochs", "seconds")]
+    assert not disagreements(spark, scheduled_lake(tmp_path), [*VIEWS, *macros, *amounts])
 
 
 def test_a_target_beyond_the_range_of_its_metric_is_refused(spark: SparkSession, hostile: Lake) -> None:

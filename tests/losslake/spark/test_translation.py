@@ -8,7 +8,7 @@ import pytest
 @pytest.mark.parametrize(
     ("view", "part"),
     [
-        ("workloads", " SORT_ARRAY(COLLECT_LIST(batch_size)) AS batch_sizes"),
+        ("workloads", " FILTER(SORT_ARRAY(COLLECT_LIST(batch_size)), size -> size > 0) AS batch_sizes"),
         ("steps_to_target", " MIN_BY(r.value, r.step) FILTER(WHERE NOT r.value IS NULL) AS value"),
         (
             "steps_to_target",

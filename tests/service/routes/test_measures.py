@@ -180,8 +180,31 @@ def test_pages_offer_tokens_and_flops_where_a_trial_states_them(timed: TestClien
     assert "FLOPs" in text.partition('<nav class="measures"')[0] or "FLOPs" in text.partition("</nav>")[2]
 
 
+def test_pages_show_the_size_of_the_model_and_its_tokens(timed: TestClient) -> None:
+    facts = {}
+    for kind, place in (("studies", "64"), ("trials", "64/4"), ("trials", "64/3")):
+        text = timed.get(f"/{kind}/{WORKLOAD}/{place}", headers={"accept": "text/html"}).text
+        facts[place] = dict(re.findall(r"<dt>([^<]*(?:arameters|okens|FLOPs)[^<]*)</dt><dd>([^<]*)</dd>", text))
+    assert facts["64"] == {
+        "Parameters of the model": "1,000",
+        "Parameters that a token passes": "100",
+        "Tokens in an example": "8 to 32",
+        "FLOPs of training on a token": "7,000.5",
+    }
+    of_trial = {
+        "Parameters of the model": "1,000",
+        "Parameters that a token passes": "100",
+        "Tokens in an example": "32",
+    }
+    assert facts["64/4"] == of_trial
+    assert facts["64/3"] == {}
+
+
 def test_curves_by_flops_have_an_axis_of_them(timed: TestClient) -> None:
     asked = {"study": f"{WORKLOAD}/64", "metric": METRIC, "measure": "flops"}
     figure = timed.get("/v1/figures/curves.vl.json", params=asked)
     assert figure.status_code == 200, figure.text
     assert '"title": "FLOPs"' in figure.text or '"title":"FLOPs"' in figure.text
+    assert "6 for each parameter and token" in figure.text
+    stated = timed.get("/v1/figures/curves.vl.json", params={**asked, "flops_per_token": 7})
+    assert "6 for each parameter and token" not in stated.text

@@ -1,6 +1,6 @@
 -- One row per trial that was read from one of the runs $runs. metrics: that it measures. is_flagged: flags has it.
 SELECT
-    concat_ws('/', collection, dataset, model, optimizer, batch_size, trial_id) AS trial, source AS run, status, steps,
+    concat_ws('/', collection, dataset, model, optimizer, coalesce(CAST(batch_size AS VARCHAR), 'scheduled'), trial_id) AS trial, source AS run, status, steps,
     n_evaluations, n_nonfinite, last_step, coalesce(metrics, []) AS metrics, coalesce(parameters, MAP {}) AS parameters,
     coalesce(attributes, MAP {}) AS attributes, flagged.trial_id IS NOT NULL AS is_flagged
 FROM trials

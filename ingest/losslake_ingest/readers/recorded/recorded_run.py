@@ -116,11 +116,13 @@ class RecordedRun:
         stated = self.facts.get("parameters")
         parameters = _scalars(stated)
         remarks[_BAD_PARAMETER] += len(stated) - len(parameters) if isinstance(stated, dict) else 0
+        fields = _scalars({name: value for name, value in self.facts.items() if name != "format"})
         return RunLog(
             self.folder.rstrip("/") or ".",
             dict(sorted(self.files.items())),
             rows,
-            fields=_scalars({name: value for name, value in self.facts.items() if name != "format"}),
+            # A run that doesn't say what it is was fetched: its mapping finds that in its configuration.
+            fields=fields if "batch_size" in fields else {**parameters, **fields},
             parameters=parameters,
             status=printable(str(self.end["status"])) if self.end is not None else NO_END,
             started_at=_number(self.facts.get("started_at"), 0, 1e12),

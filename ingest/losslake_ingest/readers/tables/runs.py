@@ -18,7 +18,15 @@ from losslake_ingest.mapping.row_keys import RowKey, named_key, row_key
 from losslake_ingest.readers.tables.carried import carry
 from losslake_ingest.readers.tables.cells import is_number
 from losslake_ingest.readers.tables.row_words import joined, rows_by_words, whole_numbers
-from losslake_ingest.readers.tables.table import Codes, Numbers, Table, TableFile, Words, text_left_out
+from losslake_ingest.readers.tables.table import (
+    Codes,
+    Numbers,
+    Table,
+    TableFile,
+    Words,
+    check_run_column,
+    text_left_out,
+)
 from losslake_schema.reached import Floats, Integers
 
 LONGEST_RUN_NAME = 200
@@ -33,11 +41,13 @@ class RowRules:
 
     long: the columns that make it a long table, if it has them. omitted: columns that tell no rows apart, whatever
     their names; None: only words do. carried: conditions on the rows whose number of a column holds for those below.
+    within: columns that tell the runs with one value of the run column apart.
     """
 
     long: LongTable | None = None
     omitted: Collection[str] | None = None
     carried: Mapping[str, Mapping[str, Scalar | list[Scalar]]] = field(default_factory=dict)
+    within: Sequence[str] = ()
 
 
 def runs_of(
@@ -50,14 +60,36 @@ def runs_of(
     if not run_column:
         yield from _Runs(table, file, np.zeros(1, np.int64), None, rules).all()
         return
-    runs = table.words.pop(run_column)
+    named = table.words.pop(run_column)
+    runs = _split_within(table, named, rules.within)
+    if rules.within:  # the column is a field of each run, as others that are constant in it
+        table.words[run_column] = Words(named.codes, [_run_value(str(word)) for word in named.words])
     without = int((runs.codes < 0).sum())
     if without:
-        message = f"{without:,} rows have no {shown(run_column)}, the run column: they belong to no run"
+        columns = " or ".join(shown(name) for name in (run_column, *rules.within))
+        message = f"{without:,} rows have no {columns}, the run column: they belong to no run"
         yield file.quarantined(Rule.MISSING_FACT, message)
     if without < table.n_rows:
         starts, names = _sort_by_run(table, runs)
         yield from _Runs(table, file, starts, (run_column, names), rules).all()
+
+
+def _split_within(table: Table, runs: Words, columns: Sequence[str]) -> Words:
+    """Return the runs by their values in further columns as well: `a,100` of the run a. Raises Refusal."""
+    for name in columns:
+        check_run_column(name, [*table.numbers, *table.words])
+        numbers = table.numbers.get(name)
+        values = joined(table.words.get(name), None if numbers is None else whole_numbers(numbers))
+        if values is None:
+            message = f"{shown(name)} tells runs apart, and not all of its numbers are whole: choose another column"
+            raise Refusal(Rule.MISSING_FACT, message)
+        both = runs.codes * np.int64(len(values.words)) + values.codes
+        both[(runs.codes < 0) | (values.codes < 0)] = -1
+        pairs, codes = np.unique(both, return_inverse=True)
+        named = [divmod(pair, len(values.words)) for pair in pairs[pairs >= 0].tolist()]
+        words = [f"{runs.words[first]},{values.words[second]}" for first, second in named]
+        runs = Words((codes - np.count_nonzero(pairs < 0)).astype(np.int32), words)
+    return runs
 
 
 def _sort_by_run(table: Table, runs: Words) -> tuple[Integers, list[str]]:

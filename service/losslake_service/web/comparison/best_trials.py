@@ -10,7 +10,7 @@ from typing import Any
 from losslake.questions import best, scaling
 from losslake.questions.declaration.parameters import SelectionParameters
 from losslake.questions.release.view import ReleaseView
-from losslake_schema.names import Study, Trial, Workload
+from losslake_schema.names import CHANGES, Study, Trial, Workload
 from losslake_service.web.chart import Chart
 from losslake_service.web.code_lines import statement
 from losslake_service.web.goals import PageGoal
@@ -35,7 +35,7 @@ def best_trials(
     sign = 1 if goal.direction == "minimize" else -1
     ranked: dict[str, list[tuple[bool, float, Trial]]] = {str(each): [] for each in workloads}
     for row, closest in zip(amounts.to_pylist(), values.to_pylist(), strict=True):
-        study = Study(Workload.parse(row["workload"]), row["batch_size"])
+        study = Study(Workload.parse(row["workload"]), row["batch_size"] or CHANGES)
         if size not in (None, study.batch_size):
             continue
         if row["amount"] is not None:
@@ -53,6 +53,8 @@ def curves_of_best(
     heading = f"{goal.metric} by {noun}, the best trial of each"
     text = f"{heading}: {', '.join(map(str, trials))}"
     keys = tuple((*astuple(trial.study.workload), trial.study.batch_size, trial.trial_id) for trial in trials)
-    sql = statement("curves_of_trials", metric=goal.metric, trials=keys)
+    # A batch size that changes is null, which equals nothing.
+    is_sized = all(trial.study.batch_size != CHANGES for trial in trials)
+    sql = statement("curves_of_trials", metric=goal.metric, trials=keys) if is_sized else ""
     options = {"target": goal.target}
     return request.chart("curves", query, text, height=_HEIGHT, heading=heading, options=options, sql=sql)

@@ -14,7 +14,7 @@ from losslake.questions.release.known_names import display_name, heading_of
 from losslake.questions.release.pool import ANY
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.step_amounts import measure_noun
-from losslake_schema.names import Trial, Workload
+from losslake_schema.names import CHANGES, Study, Trial, Workload
 from losslake_service.web.code_lines import statement
 from losslake_service.web.page import Page, PageRequest
 from losslake_service.web.starting_example import first_chart
@@ -123,6 +123,6 @@ def _front(request: PageRequest, table: pa.Table) -> list[dict[str, object]]:
     rows = []
     for row in front.to_pylist():
         workload = Workload.parse(str(row["workload"]))
-        trial = Trial.parse(f"{row['workload']}/{row['batch_size']}/{row['trial_id']}")
+        trial = Trial(Study(workload, row["batch_size"] or CHANGES), row["trial_id"])
         rows.append({**row, "heading": heading_of(workload), "url": request.page_url(trial)})
     return rows

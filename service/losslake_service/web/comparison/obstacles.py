@@ -32,7 +32,7 @@ def no_common_size(facts: Sequence[WorkloadFacts], labels: Sequence[str]) -> lis
     return [
         "These workloads have no batch size in common, so neither is said to need fewer steps than the other.",
         *(
-            f"Batch sizes of {label}: {_few([f'{size:,}' for size in each.batch_sizes])}."
+            f"Batch sizes of {label}: {_few([f'{size:,}' for size in each.fixed_sizes])}."
             for each, label in zip(facts, labels, strict=True)
         ),
     ]
@@ -42,7 +42,7 @@ def offers(view: ReleaseView, chosen: Sequence[WorkloadFacts], needs_size: bool)
     """Return pairs that can be compared: of these workloads, then of one of them and another one of its data set."""
 
     def alike(first: WorkloadFacts, second: WorkloadFacts) -> bool:
-        has_size = not needs_size or not set(first.batch_sizes).isdisjoint(second.batch_sizes)
+        has_size = not needs_size or not set(first.fixed_sizes).isdisjoint(second.fixed_sizes)
         return has_size and bool(metrics_of(view, first, second))
 
     pairs = [

@@ -246,7 +246,7 @@ def _comparison(request: CompareRequest, labels: Sequence[str]) -> dict[str, Any
     goal, baseline, page = request.goal, request.baseline, request.page
     facts, rows = _answer(request)
     sizes = _sizes(request, rows)
-    common = sorted(set.intersection(*(set(each.batch_sizes) for each in request.facts)))
+    common = sorted(set.intersection(*(set(each.fixed_sizes) for each in request.facts)))
     # Relative steps start at the first batch size at which every workload reaches the target after step 0.
     reached = [size for size, rows in sizes if all(row["amount"] for row in rows)]
     start = None if request.counted else next(iter(reached), None)
@@ -262,7 +262,7 @@ def _comparison(request: CompareRequest, labels: Sequence[str]) -> dict[str, Any
         if not request.counted:
             title = f"Performance profile: how often each reaches {goal.text} within a factor of the fewest steps"
             profile = request.chart("profile", request.of_goal, title, "trials_of_workloads")
-    if max(len(each.batch_sizes) for each in request.facts) >= _FEWEST_FOR_SCALING:
+    if max(len(each.fixed_sizes) for each in request.facts) >= _FEWEST_FOR_SCALING:
         by_size = _scaling_chart(request, start)
     how = {**request.comparator, **request.counted, "where": request.parameters.where}
     trials = best_trials(page.view, request.workloads, goal, how, at)
@@ -345,7 +345,7 @@ def _sizes(request: CompareRequest, listed: Sequence[ComparisonRow]) -> list[tup
     rows = {(row["batch_size"], row["workload"]): row for row in listed}
     return [
         (size, [_at(request, workload, size, rows.get((size, str(workload)))) for workload in request.workloads])
-        for size in sorted({size for size, _ in rows})
+        for size in sorted({size for size, _ in rows if size})
     ]
 
 
@@ -394,7 +394,7 @@ def _to_begin_with(page: PageRequest) -> list[Suggestion]:
     groups: list[tuple[int, int, list[Workload]]] = []
     for workloads in group_by_model(page.view).values():
         group = sorted(workloads, key=_plainness)[: compare.MOST_COMPARED]
-        n_common = len(set.intersection(*(set(page.view.workloads[each].batch_sizes) for each in group)))
+        n_common = len(set.intersection(*(set(page.view.workloads[each].fixed_sizes) for each in group)))
         if len(group) > 1 and n_common:
             groups.append((-n_common, len(groups), group))
     suggestions = []

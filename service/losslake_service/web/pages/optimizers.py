@@ -13,7 +13,7 @@ from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.known_names import name_of_part
 from losslake.questions.trials.batch_size_words import joined
 from losslake.questions.trials.league_studies import submission_name
-from losslake_schema.names import Workload
+from losslake_schema.names import Workload, size_name
 from losslake_service.web.page import Content, Page, PageKind, PageParameters, PageRequest
 from losslake_service.web.starting_example import first_chart
 from losslake_service.web.templates import first_few
@@ -224,7 +224,7 @@ def _records(request: PageRequest) -> Content:
     tracks = []
     for name, track in records.TRACKS.items():
         of_track = [
-            {**row, "url": request.url(f"/trials/{row['workload']}/{row['batch_size']}/{row['trial_id']}")}
+            {**row, "url": request.url(f"/trials/{row['workload']}/{size_name(row['batch_size'])}/{row['trial_id']}")}
             for row in reversed(rows)
             if row["track"] == name
         ]

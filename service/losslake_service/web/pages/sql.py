@@ -182,9 +182,8 @@ def _most_compared(view: ReleaseView) -> Example | None:
     goals.sort(key=lambda goal: -len(tried[goal.workload.collection, goal.workload.dataset, goal.workload.model]))
     for goal in (each for each in goals[:_MOST_GOALS] if view.metrics[each.metric].direction):
         parameters = scaling.ScalingParameters(workload=[str(goal.workload)], metric=goal.metric, target=goal.target)
-        rows = [
-            row for row in scaling.QUESTION.answer(view, parameters).table().to_pylist() if row["trial_id"] is not None
-        ]
+        rows = scaling.QUESTION.answer(view, parameters).table().to_pylist()
+        rows = [row for row in rows if row["trial_id"] is not None and row["batch_size"]]
         if rows:
             row = rows[len(rows) // 2]
             return Example(goal.workload, goal.metric, goal.target, row["batch_size"], row["trial_id"], row["steps"])

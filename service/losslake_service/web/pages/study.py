@@ -10,7 +10,7 @@ from losslake.questions.release.known_names import heading_of
 from losslake.questions.release.parsed_names import parse_study
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.selection import Selection
-from losslake_schema.names import Study, Trial
+from losslake_schema.names import CHANGES, Study, Trial
 from losslake_schema.statuses import STATUSES
 from losslake_service.web.chart import Chart
 from losslake_service.web.code_lines import statement
@@ -29,10 +29,18 @@ from losslake_service.web.studies.metaparameters import (
     search_space,
 )
 from losslake_service.web.studies.schedule import schedule_in_words
-from losslake_service.web.studies.sources import contributors, data_downloads, data_files, study_facts
+from losslake_service.web.studies.sources import (
+    contributors,
+    data_downloads,
+    data_files,
+    model_facts,
+    schedules_in_words,
+    size_in_words,
+    study_facts,
+)
 from losslake_service.web.studies.trial_table import StudyParameters, choices, table_section
 from losslake_service.web.studies.trials import StudyTrials, select_goal, study_trials
-from losslake_service.web.templates import in_unit, with_query
+from losslake_service.web.templates import with_query
 
 _MOST_SIZES = 14
 
@@ -61,12 +69,15 @@ def study_page(request: PageRequest) -> Page:
     plain = f"{of_study['n_trials']:,} trials of {study}: curves, metaparameters, sources."
     return Page(
         template="study.html",
-        title=f"Batch size {in_unit(study.batch_size, of_study['batch_unit'])}: {name}",
+        title=f"Batch size {size_in_words(view, facts, study, of_study['batch_unit'])}: {name}",
         description=answer.text if answer else plain,
         url=state.url(request, study),
         content={
             "study": study,
             "facts": of_study,
+            "model": model_facts(view, facts, facts.rows_of(index)),
+            "size": size_in_words(view, facts, study),
+            "schedules": schedules_in_words(view, facts, study),
             "contributors": contributors(view, study_id),
             "schedule": schedule_in_words(facts.trials[facts.rows_of(index)]),
             "metrics": facts.metrics[index],
@@ -88,7 +99,7 @@ def study_page(request: PageRequest) -> Page:
             "downloads": _downloads(request, study, goal),
             "files": data_files(view, facts, index),
             "state": state,
-            "own_run": own_run(view, workload, study.batch_size, metric, goal),
+            "own_run": own_run(view, workload, study.batch_size, metric, goal) if study.batch_size != CHANGES else None,
             **_sizes(request, facts, index),
         },
         picture=curves,
@@ -116,10 +127,12 @@ def _measures(request: PageRequest, study: Study, goal: PageGoal | None) -> list
 def _sizes(request: PageRequest, facts: WorkloadFacts, index: int) -> dict[str, object]:
     """Return the batch sizes around that of the study, and the previous and next one, with their addresses."""
     goal = request.parameters.goal
-    sizes = [(size, request.page_url(Study(facts.workload, size), **goal)) for size in facts.batch_sizes]
+    sizes = [(size or "changes", request.page_url(Study(facts.workload, size), **goal)) for size in facts.batch_sizes]
+    current = sizes[index][0]
     first = max(0, min(index - _MOST_SIZES // 2, len(sizes) - _MOST_SIZES))
     return {
         "sizes": sizes[first : first + _MOST_SIZES],
+        "current_size": current,
         "n_sizes": len(sizes),
         "before": sizes[index - 1] if index else None,
         "after": sizes[index + 1] if index + 1 < len(sizes) else None,
@@ -149,7 +162,7 @@ def _downloads(request: PageRequest, study: Study, goal: PageGoal | None) -> Ite
     query = {"study": study}
     if goal:
         of_goal = goal_query(study, goal) | {"status": STATUSES}
-        sql = statement("trials_of_study", **goal.parameters, **study.key())
+        sql = statement("trials_of_study", **goal.parameters, **study.shown_key())
         yield data_downloads(request, "of-steps", "Steps to the target", "/v1/steps-to-target", of_goal, sql)
     yield data_downloads(request, "of-trials", "Trials and metaparameters", "/v1/trials", query)
     yield data_downloads(request, "of-curves", "Every measurement", "/v1/curves", query)

@@ -8,7 +8,7 @@ from losslake.questions.release.known_names import heading_of
 from losslake.questions.release.parsed_names import parse_trial
 from losslake.questions.trials.selection import Selection
 from losslake.record.numbers import json_number
-from losslake_schema.names import Trial
+from losslake_schema.names import CHANGES, Trial
 from losslake_schema.statuses import STATUSES
 from losslake_service.web.code_lines import statement
 from losslake_service.web.goals import goals_of
@@ -24,11 +24,13 @@ from losslake_service.web.studies.sources import (
     contributors,
     data_downloads,
     data_files,
+    model_facts,
+    size_in_words,
     study_facts,
     trial_facts,
 )
 from losslake_service.web.studies.trials import goal_results, metric_results, select_goal, study_trials
-from losslake_service.web.templates import in_unit, with_query
+from losslake_service.web.templates import with_query
 
 # The most metrics of a trial on the page.
 MOST_METRICS = 24
@@ -68,16 +70,17 @@ def trial_page(request: PageRequest) -> Page:
         return request.page_url(trial, **(state.goal | {"axis": axis} | measure))
 
     measures = list(offered_measures(view, selection, measured(state), url)) if selection else []
-    sql = statement("curves_of_trial", trial_id=trial.trial_id, **study.key())
+    sql = statement("curves_of_trial", trial_id=trial.trial_id, **study.shown_key())
     return Page(
         template="trial.html",
-        title=f"Trial {trial.trial_id}, batch size {in_unit(study.batch_size, of_study['batch_unit'])}: {name}",
+        title=f"Trial {trial.trial_id}, batch size {size_in_words(view, facts, study, of_study['batch_unit'])}: {name}",
         description=f"{answer} {place}".strip(),
         url=urls[axis],
         content={
             "trial": trial,
             "study_facts": of_study,
             "facts": of_trial,
+            "model": model_facts(view, facts, slice(first := facts.rows_of(index).start + row, first + 1)),
             "contributors": contributors(view, study_id, trial.trial_id),
             "status": STATUS_WORDS[trials.status[row]],
             "schedule": schedule_in_words(facts.trials[facts.rows_of(index)][row : row + 1]),
@@ -102,13 +105,15 @@ def trial_page(request: PageRequest) -> Page:
             "measures": measures,
             "best": neighbour(trials.best),
             "state": state,
-            "own_run": own_run(view, workload, study.batch_size, selected.metric, selected.goal),
+            "own_run": own_run(view, workload, study.batch_size, selected.metric, selected.goal)
+            if study.batch_size != CHANGES
+            else None,
         },
         picture=charts[0] if charts else None,
         above=(
             ("Curves", request.url("/workloads")),
             (name, request.page_url(workload, **state.goal)),
-            (f"Batch size {study.batch_size:,}", study_url),
+            (f"Batch size {size_in_words(view, facts, study)}", study_url),
         ),
         styles=("study.css",),
         scripts=("study.js",),

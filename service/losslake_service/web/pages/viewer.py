@@ -21,7 +21,7 @@ from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.results import results
 from losslake.questions.trials.trials_where import conditions_in_words, trials_where
-from losslake_schema.names import Study, Workload
+from losslake_schema.names import CHANGES, Study, Workload
 from losslake_schema.reached import NEVER, Integers
 from losslake_schema.statuses import COMPLETE, INCOMPLETE, INFEASIBLE, MISSED
 from losslake_service.web.goals import PageGoal
@@ -119,7 +119,7 @@ class ShownStudy:
         steps = None if best is None or not self.trials.reached[best] else int(self.trials.steps[best])
         return {
             "study": str(self.study),
-            "batchSize": self.study.batch_size,
+            "batchSize": self.study.batch_size or None,
             "trials": None if is_whole else self.trials.trial_id[self.rows].tolist(),
             "best": None if best is None else int(self.trials.trial_id[best]),
             "bestSteps": steps,
@@ -172,7 +172,9 @@ def viewer_page(request: PageRequest) -> Page:
             "left_out": [str(each) for each in wanted if each not in {one.study for one in every}],
             "sizes": _sizes(facts, wanted) if len(workloads) == 1 and not (state.trial or state.submission) else [],
             "kept": list(state.model_dump(exclude_defaults=True, include={"trial", "submission"}).items()),
-            "own_run": own_run(view, workload, batch_size, selected.metric, selected.goal, state.where),
+            "own_run": own_run(view, workload, batch_size, selected.metric, selected.goal, state.where)
+            if first.batch_size != CHANGES
+            else None,
             "batch_size": batch_size,
             "fallback": fallback,
             "data": json.dumps(_data(request, selected, shown, points) | {"colour": _colour(submissions)}),

@@ -57,7 +57,7 @@ def workload_page(page: PageRequest) -> Page:
     request = workload_request(page, facts)
     workload, parameters = facts.workload, page.parameters
     title = heading_of(workload)
-    sizes = facts.batch_sizes
+    sizes = facts.fixed_sizes
     description = f"Training curves of {workload} at {len(sizes)} {plural('batch size', len(sizes))}."
     answer, main = None, None
     if request is not None:
@@ -77,13 +77,14 @@ def workload_page(page: PageRequest) -> Page:
             "workload": workload,
             "members": [] if facts.workloads == (workload,) else facts.workloads,
             "batch_sizes": sizes,
+            "schedule": page.view.schedule_name(facts) if facts.has_schedules else "",
             "n_trials": len(facts.trials.trial_id),
             "metric": request.goal.metric if request else page_metric(page, facts),
             "metrics": facts.measured,
             "goals": goals_of(page.view, facts),
             "answer": answer,
             "own_run": own_run(page.view, workload, None, request.goal.metric, request.goal, request.where)
-            if request and not request.is_pool
+            if request and not request.is_pool and facts.fixed_sizes
             else None,
             "cited": cite(page.view, [workload], page.address),
         },
@@ -148,7 +149,7 @@ def _answer(request: WorkloadRequest, main: Chart) -> tuple[Sequence[str], Conte
         "studies": studies,
         "has_rates": any(study["learning_rate"] is not None for study in studies),
         "budget": budget_section(request),
-        "advice": None if request.is_pool or len(studies) < 2 else advice_section(request),
+        "advice": None if request.is_pool or len(request.facts.fixed_sizes) < 2 else advice_section(request),
         "others": [] if request.is_pool else list(_others(request)),
         "pool": _pool(request),
         "main": main,
@@ -158,7 +159,9 @@ def _answer(request: WorkloadRequest, main: Chart) -> tuple[Sequence[str], Conte
             f"Steps to {goal.text} of the best of n trials, by batch size",
             "trials_of_workload",
             is_sql_behind=True,
-        ),
+        )
+        if request.facts.fixed_sizes
+        else None,
         "has_few_sizes": len(studies) <= _MOST_SIZES_OF_LINES,
     }
 

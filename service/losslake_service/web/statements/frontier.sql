@@ -1,4 +1,5 @@
--- The best evaluation of every trial on a data set, and every evaluation on the Pareto front of all of them.
+-- The best evaluation of every trial on a data set, and every evaluation on the Pareto front of all of them; without
+-- trials whose batch size changes, for which batch_size is null.
 WITH evaluations AS (
   SELECT r.collection, r.dataset, r.model, r.optimizer, r.batch_size, r.trial_id, r.step, r.value,
          CASE $measure WHEN 'steps' THEN r.step WHEN 'examples' THEN r.step * r.batch_size

@@ -1,6 +1,8 @@
 -- Every trial of a workload with its steps to a target and its metaparameters.
 SELECT s.batch_size, s.trial_id, s.status, s.steps, s.previous_step, t.last_step, t.parameters
 FROM steps_to($metric, $target) AS s
-JOIN trials AS t USING (collection, dataset, model, optimizer, batch_size, trial_id)
+JOIN trials AS t
+  ON t.collection = s.collection AND t.dataset = s.dataset AND t.model = s.model AND t.optimizer = s.optimizer
+  AND t.batch_size IS NOT DISTINCT FROM s.batch_size AND t.trial_id = s.trial_id
 WHERE s.collection = $collection AND s.dataset = $dataset AND s.model = $model AND s.optimizer = $optimizer
 ORDER BY s.batch_size, s.steps NULLS LAST, s.trial_id

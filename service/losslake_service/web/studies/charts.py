@@ -80,7 +80,7 @@ def curves_of_study(
         {**which, "metric": metric, "points": points, **state.of_curves},
         f"{metric} of {who}{', and means of settings,' if has_means else ''} by {state.noun}, {study}",
         height=_HEIGHT,
-        sql=statement("curves_of_study", metric=metric, **study.key()),
+        sql=statement("curves_of_study", metric=metric, **study.shown_key()),
         options=_options(goal, colour, has_means),
     )
 
@@ -106,7 +106,7 @@ def map_of_study(request: PageRequest, study: Study, goal: PageGoal) -> Chart:
         f"Learning rate of every trial, and whether it reached {goal.text}, {study}",
         name="map",
         height=_HEIGHT,
-        sql=statement("trials_of_study", **goal.parameters, **study.key()),
+        sql=statement("trials_of_study", **goal.parameters, **study.shown_key()),
     )
 
 
@@ -126,7 +126,7 @@ def curves_of_trial(
             f"{metric} by {state.noun}, {trial}",
             name=f"curve-{number}",
             height=300,
-            sql=statement("curves_of_trial", trial_id=trial.trial_id, **trial.study.key()),
+            sql=statement("curves_of_trial", trial_id=trial.trial_id, **trial.study.shown_key()),
         )
 
 

@@ -6,17 +6,49 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pyarrow.compute as pc
+
 from losslake.lake.public_paths import url_path
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake.questions.trials.examples import schedules_of
+from losslake.questions.trials.resources import resources_of
+from losslake_schema.batch_schedule import stored_schedule
 from losslake_schema.contributors import Person, persons
-from losslake_schema.names import Study
+from losslake_schema.names import CHANGES, Study
 from losslake_service.web.code_lines import snippets
 from losslake_service.web.page import PageRequest
-from losslake_service.web.templates import query_pairs, with_query
+from losslake_service.web.templates import in_unit, query_pairs, with_query
 
 # A row, by column.
 Facts = dict[str, Any]
+# What is known of models, and its label.
+_MODEL_FACTS = {
+    "n_parameters": "Parameters of the model",
+    "n_parameters_non_embedding": "Parameters without embeddings",
+    "n_active_parameters": "Parameters that a token passes",
+    "tokens_per_example": "Tokens in an example",
+    "flops_per_token": "FLOPs of training on a token",
+}
+
+
+def size_in_words(view: ReleaseView, facts: WorkloadFacts, study: Study, unit: str | None = None) -> str:
+    """Return the batch size of a study, with what it counts unless that is examples, or that it changes, and how."""
+    if study.batch_size == CHANGES:
+        return f"that changes ({view.schedule_name(facts)})"
+    return in_unit(study.batch_size, unit)
+
+
+def schedules_in_words(view: ReleaseView, facts: WorkloadFacts, study: Study) -> list[str]:
+    """Return how the batch sizes of a study change: 8 up to step 20, 16 up to step 40, then 32; none of one size."""
+    if study.batch_size != CHANGES:
+        return []
+    schedules = [stored_schedule(text) for text in dict.fromkeys(schedules_of(view, facts)) if text is not None]
+    sentences = []
+    for each in schedules:
+        pieces = [f"{size:,} up to step {end:,}" for size, end in zip(each.sizes, each.starts[1:], strict=False)]
+        sentences.append(f"{', '.join(pieces)}, then {each.sizes[-1]:,}")
+    return sentences
 
 
 def study_facts(view: ReleaseView, study_id: int) -> Facts:
@@ -50,6 +82,17 @@ def trial_facts(view: ReleaseView, study_id: int, trial_id: int) -> Facts:
     rounds = (str(copy["attributes"]["round"]) for copy in copies if copy["attributes"].get("round") is not None)
     made = {"copies": copies, "also_in": list(dict.fromkeys(rounds))}
     return facts | made | {"link": web_address(url if isinstance(url, str) else "")}
+
+
+def model_facts(view: ReleaseView, facts: WorkloadFacts, trials: slice) -> list[tuple[str, str]]:
+    """Return labels and values of the size and the tokens of the model of these trials, those that are known."""
+    table = resources_of(view, facts).slice(trials.start, trials.stop - trials.start)
+    found = []
+    for name, label in _MODEL_FACTS.items():
+        ends = pc.min_max(table[name]).as_py()
+        if ends["min"] is not None:
+            found.append((label, " to ".join(dict.fromkeys(f"{end:,.12g}" for end in ends.values()))))
+    return found
 
 
 def contributors(view: ReleaseView, study_id: int, trial_id: int | None = None) -> Sequence[Person]:

@@ -137,7 +137,8 @@ def study_trials(
         never, none = np.full(n, NEVER, np.int64), np.full(n, np.nan)
         zero = np.zeros(n, np.int64)
         return StudyTrials(trials.trial_id, trials.status, trials.last_step, never, none, never, none, never, zero)
-    evaluations = open_search(view, Selection((facts.workload,), goal.metric, statuses=STATUSES), facts.workload)
+    selection = Selection((facts.workload,), goal.metric, statuses=STATUSES, with_schedules=True)
+    evaluations = open_search(view, selection, facts.workload)
     records = evaluations.records
     all_hits = evaluations.first_hits(Goal(goal.target, goal.comparator))
     hits, best = all_hits[rows], evaluations.best_records[rows]

@@ -36,12 +36,24 @@ def answer_sentences(
 
     studies: rows of the table. regimes: None where the page shows none. target: row of the target sweep.
     """
+    everything, studies = studies, [study for study in studies if study["batch_size"]]
+    if not studies:
+        return [*_scheduled(request, everything), *_reach(request.goal, everything)]
     usable = [study for study in studies if study["steps"] and study["batch_size"] and not study["is_dominated"]]
     reach = list(_reach(request.goal, studies))
     if regimes is None or len(usable) < FEWEST_FOR_SCALING:
-        return [*_amounts(request, studies), *reach]
+        return [*_amounts(request, studies), *_scheduled(request, everything), *reach]
     rest = [*regime_sentences(regimes, studies), _critical(target, usable)]
+    rest = [*rest, *_scheduled(request, everything)]
     return [*rest, *reach] if all(study["steps"] for study in studies) else [*reach, *rest]
+
+
+def _scheduled(request: WorkloadRequest, studies: Sequence[AnswerRow]) -> Iterator[str]:
+    """Yield the least of what is counted of the trials that change their batch size."""
+    for study in studies:
+        if not study["batch_size"] and study["amount"] is not None:
+            name = request.page.view.schedule_name(request.facts)
+            yield f"With a batch size that changes ({name}), the least is {amount(study['amount'])} {request.noun}."
 
 
 def _amounts(request: WorkloadRequest, studies: Sequence[AnswerRow]) -> Iterator[str]:

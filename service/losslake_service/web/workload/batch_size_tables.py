@@ -8,7 +8,7 @@ from losslake.output.answer import Answer
 from losslake.questions import best, metaparameters, quality
 from losslake.questions.declaration.parameters import BudgetParameters, SelectionParameters
 from losslake.questions.release.workload_facts import workload_labels
-from losslake_schema.names import Study, Trial, Workload
+from losslake_schema.names import CHANGES, Study, Trial, Workload
 from losslake_schema.statuses import INCOMPLETE, INFEASIBLE, STATUSES
 from losslake_service.web.workload.answer_words import as_sentences
 from losslake_service.web.workload.key_figures import AnswerRow
@@ -26,11 +26,14 @@ def study_rows(request: WorkloadRequest, scaling: Answer, regimes: Answer | None
         facts.sums_by_study(facts.trials.status == STATUSES.index(status)).tolist()
         for status in (INCOMPLETE, INFEASIBLE)
     ]
+    if facts.has_schedules:  # their trials are the first ones, and their row is the last one
+        uncounted = [[*of_sizes, of_schedules] for of_schedules, *of_sizes in uncounted]
     rows = scaling.table().to_pylist()
     has_rates = request.is_whole and not request.measured
     rates = _learning_rates(request) if has_rates else [None] * len(rows)
     nothing = [{"regime": None, "is_dominated": False}] * len(rows)
     of_regimes = nothing if regimes is None else regimes.table().select([*nothing[0]]).to_pylist()
+    of_regimes += nothing[len(of_regimes) :]
     least = {name: f"amount_{name}" for name in ("trial_id", "trial_workload")}
     return [
         _linked(request, row | {name: row[of] for name, of in least.items()})
@@ -67,9 +70,10 @@ def _linked(request: WorkloadRequest, row: AnswerRow) -> AnswerRow:
     The addresses are empty without a trial, and the study's where a pool has several of the batch size.
     """
     number, name = row["trial_id"], row.get("trial_workload") or str(request.workload)
-    study = Study(Workload.parse(name), row["batch_size"])
+    study = Study(Workload.parse(name), row["batch_size"] or CHANGES)
     label = workload_labels([*map(str, request.facts.workloads)]).short.get(name, "")
     return row | {
+        "size": f"{row['batch_size']:,}" if row["batch_size"] else request.page.view.schedule_name(request.facts),
         "url": "" if request.is_pool else request.page_url(study),
         "trial_url": "" if number is None else request.page_url(Trial(study, number)),
         "trial_label": f"{label} {number}" if label else f"trial {number}",
@@ -81,6 +85,8 @@ def _learning_rates(request: WorkloadRequest) -> list[float | None]:
     parameters = metaparameters.MetaparametersParameters(**request.of_goal, within=0)
     rows = metaparameters.QUESTION.answer(request.page.view, parameters).table().to_pylist()
     values: list[Any] = [dict(row["parameters"] or ()).get("learning_rate") for row in rows if row["rank"] in (None, 1)]
+    if request.facts.has_schedules:  # as in the table, they are the last ones
+        values = [*values[1:], values[0]]
     return [value if isinstance(value, float) else None for value in values]
 
 

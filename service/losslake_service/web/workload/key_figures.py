@@ -19,8 +19,13 @@ KeyFigure = tuple[str, str, str, str]
 
 
 def row_of_target(request: WorkloadRequest) -> tuple[AnswerRow, AnswerRow]:
-    """Return the row of the target in the target sweep, and the summary of the sweep."""
+    """Return the row of the target in the target sweep, and the summary of the sweep.
+
+    If all trials change their batch size, there is no sweep: the row has no result.
+    """
     target = request.goal.target
+    if not request.facts.fixed_sizes:
+        return {"target": target, "fewest_steps": None, "critical_batch_size": None}, {}
     parameters = target_sweep.TargetSweepParameters(
         **request.of_metric, target_min=target, target_max=target, n_targets=1, spacing="linear"
     )
@@ -34,15 +39,17 @@ def key_figures(request: WorkloadRequest, row: AnswerRow, studies: Sequence[Answ
 
     row: of the target in the target sweep. studies: rows of the table.
     """
-    n_batch_sizes = len(request.facts.batch_sizes)
-    numbers = {
-        "reached": WORDS["reached"].format(reached=f"{n_reached(row, n_batch_sizes):,}", all=f"{n_batch_sizes:,}")
-    }
+    n_batch_sizes = len(request.facts.fixed_sizes)
+    numbers = {}
+    if n_batch_sizes:
+        reached = f"{n_reached(row, n_batch_sizes):,}"
+        numbers["reached"] = WORDS["reached"].format(reached=reached, all=f"{n_batch_sizes:,}")
     notes = dict(WORDS["notes"])
     if not request.has_regimes:
-        amounts = [(study["amount"], study["batch_size"]) for study in studies if study["amount"] is not None]
-        numbers["least"] = amount(min(amounts)[0]) if amounts else WORDS["none"]
-        notes["least"] = f"at batch size {min(amounts)[1]:,}" if amounts else ""
+        amounts = [(study["amount"], study["batch_size"] or 0) for study in studies if study["amount"] is not None]
+        least, size = min(amounts, default=(None, 0))
+        numbers["least"] = WORDS["none"] if least is None else amount(least)
+        notes["least"] = f"at batch size {size:,}" if size else "with a batch size that changes" if amounts else ""
     else:
         numbers["steps"] = WORDS["none"] if row["fewest_steps"] is None else f"{row['fewest_steps']:,}"
     labels = WORDS["labels"] | {"least": f"Fewest {request.noun}"}

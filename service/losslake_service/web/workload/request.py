@@ -113,7 +113,7 @@ class WorkloadRequest:
     @property
     def is_of_few(self) -> bool:
         """True with too few batch sizes to show scaling: the page is about curves instead."""
-        return len(self.facts.batch_sizes) < FEWEST_FOR_SCALING
+        return len(self.facts.fixed_sizes) < FEWEST_FOR_SCALING
 
     @property
     def of_metric(self) -> dict[str, Any]:
@@ -235,14 +235,16 @@ def _curves(request: WorkloadRequest) -> Chart:
     """Return the chart of the curves of all trials, evenly sampled if there are many."""
     facts, goal = request.facts, request.goal
     names = [
-        f"{stored.workload}/{facts.batch_sizes[study]}/{trial_id}"
+        str(Trial(Study(stored.workload, facts.batch_sizes[study]), trial_id))
         for study, rows, stored, _ in facts.parts()
         for trial_id in facts.trials.trial_id[rows].tolist()
     ]
     drawn = names[:: -(-len(names) // _MOST_CURVES)]
     which = {"trial": drawn}
     if len(drawn) == len(names) and not request.where:
-        which = {"study": [f"{stored.workload}/{facts.batch_sizes[study]}" for study, _, stored, _ in facts.parts()]}
+        which = {
+            "study": [str(Study(stored.workload, facts.batch_sizes[study])) for study, _, stored, _ in facts.parts()]
+        }
     who = "all trials" if len(drawn) == len(names) else f"{len(drawn)} of {len(names):,} trials"
     return request.chart(
         "curves",

@@ -40,7 +40,7 @@ class Stop:
 
 def stop_at(request: WorkloadRequest, row: AnswerRow, usual: tuple[PageGoal, AnswerRow]) -> Stop:
     """Return the stop at the target of a row of the target sweep. usual: the workload's goal, and its row."""
-    current, target, n_sizes = request.goal, row["target"], len(request.facts.batch_sizes)
+    current, target, n_sizes = request.goal, row["target"], len(request.facts.fixed_sizes)
     goal = replace(current, target=target)
     usually = usual[0].text if usual[0].is_proposed else f"the goal, {usual[0].text}"
     return Stop(

@@ -124,6 +124,9 @@ def test_a_half_search_of_the_critical_batch_size_draws_settings() -> None:
         ({"org": "one"}, {}, 1, True),
         ({"org": "one"}, {"learning_rate": 0.1, "seed": 1.0}, 2, True),
         ({"system": "large"}, {}, 24, False),
+        ({"system": "large"}, {"n_parameters": 1000.0, "tokens_per_example": 64.0}, 24, False),
+        ({"org": "one"}, {"flops_per_token": 1000.0}, 1, True),
+        ({}, {"learning_rate": 0.1, "n_parameters": 1000.0}, 2, True),
     ],
 )
 def test_logs_of_a_submitter_that_state_nothing_else_are_one_setting(

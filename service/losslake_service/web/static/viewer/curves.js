@@ -61,6 +61,9 @@ function mayBeCut(curves, rows, points, isLog) {
   });
 }
 
+/** Returns a batch size as paths have it; null for one that changes. */
+const nameOf = (batchSize) => batchSize ?? "scheduled";
+
 /** Returns the curves of evaluations that come trial by trial. */
 function curvesOf(rows) {
   const curves = [];
@@ -70,7 +73,7 @@ function curvesOf(rows) {
     const next = rows[end];
     if (next?.trial_id === trial_id && next.batch_size === batch_size && next.workload === workload) continue;
     const part = rows.slice(begin, end);
-    const study = `${workload}/${batch_size}`;
+    const study = `${workload}/${nameOf(batch_size)}`;
     const steps = Float64Array.from(part, (row) => row.step);
     const values = Float64Array.from(part, (row) => numberOf(row.value) ?? NaN);
     curves.push({ study, trial: `${study}/${trial_id}`, trialId: trial_id, batchSize: batch_size, steps, values });
@@ -90,10 +93,12 @@ async function stepsOf({ studies, metric, goal, statuses, release }) {
   if (!goal) return new Map();
   const { target, comparator, direction } = goal;
   const about = { metric, target, comparator, direction, status: Object.keys(statuses), release };
-  const sizes = rollup(studies, (some) => some.map(({ batchSize }) => batchSize), ({ study }) => parentOf(study));
+  // Of trials that change their batch size, all of the workload are asked about.
+  const sizesOf = (some) => (some.some(({ batchSize }) => batchSize === null) ? [] : some.map(({ batchSize }) => batchSize));
+  const sizes = rollup(studies, sizesOf, ({ study }) => parentOf(study));
   const questions = [...sizes].map(([workload, batch_size]) => ({ workload, batch_size, ...about }));
   const rows = await Promise.all(questions.map((each) => rowsOf("steps-to-target", each)));
-  return new Map(rows.flat().map((row) => [`${row.workload}/${row.batch_size}/${row.trial_id}`, row]));
+  return new Map(rows.flat().map((row) => [`${row.workload}/${nameOf(row.batch_size)}/${row.trial_id}`, row]));
 }
 
 // The statuses of trials that ran to their end.
@@ -112,7 +117,7 @@ function factsOf(rows, steps, { goal, statuses }) {
     if (goal) add("outcome", trial, ENDED.includes(status) ? outcomeOf(row) : statuses[status]);
     else add("status", trial, statuses[status]);
     if (reached !== null) add("steps to target", trial, reached);
-    add("batch size", trial, batch_size);
+    add("batch size", trial, batch_size ?? "changes");
     add("optimizer", trial, trial.split("/").at(-3));
     for (const [name, value] of Object.entries(parameters)) add(name, trial, numberOf(value));
     for (const [name, value] of Object.entries(attributes)) {

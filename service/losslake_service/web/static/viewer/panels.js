@@ -15,9 +15,9 @@ const LEAST_WIDTH = 40;
  * @returns {{panels: object[], height: number}} height: that all panels take
  */
 export function panelsOf({ curves, bests, goal, isDivided }, width, height) {
-  const labelOf = (index) => (isDivided ? `Batch size ${curves[index].batchSize.toLocaleString("en")}` : "");
-  const sizeOf = ([, [first]]) => curves[first].batchSize;
-  const groups = [...group(curves.keys(), labelOf)].sort((one, other) => (isDivided ? sizeOf(one) - sizeOf(other) : 0));
+  const labelOf = (index) => (isDivided ? `Batch size ${curves[index].batchSize?.toLocaleString("en") ?? "that changes"}` : "");
+  const sizeOf = ([, [first]]) => curves[first].batchSize ?? Infinity;
+  const groups = [...group(curves.keys(), labelOf)].sort((one, other) => (isDivided && sizeOf(one) !== sizeOf(other) ? sizeOf(one) - sizeOf(other) : 0));
   const nColumns = isDivided ? Math.max(1, Math.min(groups.length, Math.floor(width / SIZE.width))) : 1;
   const cell = { width: width / nColumns, height: isDivided ? SIZE.height : height };
   const panels = groups.map(([label, indexes], place) => {
