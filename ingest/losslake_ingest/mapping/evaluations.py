@@ -334,7 +334,7 @@ class _CurveReader:
         The clock counts only where a log has no time since its start.
         """
         time = self._mapping.time
-        names = [name for name in time.columns if name in rows.columns]
+        names = [name for name in time.columns if name is not None and name in rows.columns]
         since_start = [name for name in names if name != time.wall_time or name == time.elapsed_s]
         elapsed = np.full(len(next(iter(rows.columns.values()))), np.nan)
         for name in since_start or names:
