@@ -20,7 +20,7 @@ from losslake.lake.store.store import DataFile
 from losslake_schema.names import Workload
 
 BY_TRIAL = ("flags", "missed", "equal_curves")
-_FROM_ALL = ("statuses", "base_also_submitted", "base_frontiers")
+_FROM_ALL = ("statuses", "base_schedules", "base_also_submitted", "base_frontiers")
 _text = partial(overridden, "serving")
 
 

@@ -59,7 +59,11 @@ def plain_run(lines: list[str]) -> Run | None:
     """A run, or None if it has no values."""
     curve: dict[tuple[str, int], float] = {}
     times: dict[int, float] = {}
+    ends: dict[int, float] = {}
     for line in lines:
+        end = re.match(r"stopping_early: wallclock_cap train_time: ?(\d+)ms step: ?(\d+)/", line)
+        if end is not None:
+            ends[int(end[2])] = int(end[1]) / 1000
         if not re.match(r"(?:step:)?\d+/\d+ ", line) or "[" in line:
             continue
         step = int(line.partition("/")[0].removeprefix("step:"))
@@ -70,10 +74,14 @@ def plain_run(lines: list[str]) -> Run | None:
         curve |= {(metric, step): value for metric, value in found.items()}
         milliseconds = re.search(r" (?:train_time|t):(\d+)ms", line)
         if milliseconds is not None:
-            times[step] = max(times.get(step, 0), int(milliseconds[1])) / 1000
+            times[step] = max(times.get(step, 0), int(milliseconds[1]) / 1000)
+        minutes = re.search(r" train_time: ([\d.]+)m ", line)
+        if minutes is not None:
+            times[step] = float(minutes[1]) * 60
     if not curve:
         return None
     size, n_parameters = number(lines, "train_batch_tokens"), number(lines, "model_params", "params")
+    times = ends | times
     return size, n_parameters, tuple((*key, value, times.get(key[1])) for key, value in sorted(curve.items()))
 
 

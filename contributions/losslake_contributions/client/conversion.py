@@ -29,9 +29,11 @@ from losslake_ingest.pipeline.reading import Reading, Request, open_sources
 from losslake_ingest.readers.recorded.folder import BadSpool, read_spool, spools_in
 from losslake_ingest.sources.open import Place
 from losslake_schema.errors import LossLakeError
+from losslake_schema.names import CHANGES
 from losslake_schema.registry import metric_named
 
 UNMEASURED = "was never evaluated, so there is nothing to send"
+CHANGING = "its batch size changes, which contributions can't state: ask the operator to ingest its log"
 _ROWS_OF_SEGMENT = 20_000
 
 
@@ -112,6 +114,9 @@ def _convert_part(
         result.quarantined.append(rejection.reason)
         return
     result.quarantined.extend(part.quarantined)
+    if part.facts.study.batch_size == CHANGES:
+        result.left_out.extend(f"{trial.source}: {CHANGING}" for trial in part.trials)
+        return
     for index, trial in enumerate(part.trials):
         curve = part.curves.trial(index)
         if not len(curve.steps):

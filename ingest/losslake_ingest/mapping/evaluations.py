@@ -86,6 +86,18 @@ def on_common_steps(series: Mapping[str, Measured]) -> Curves:
     return Curves(offsets, steps, values, missing, elapsed if np.isfinite(elapsed).any() else None)
 
 
+def _with_times(curve: Curves, marks: Sequence[tuple[Integers, Floats]]) -> Curves:
+    """Return the curve with the times of other rows at those of its steps that have none."""
+    if not any(len(steps) for steps, _ in marks):
+        return curve
+    elapsed = np.full(len(curve.steps), np.nan) if curve.elapsed_s is None else curve.elapsed_s.copy()
+    for steps, times in marks:
+        at = np.searchsorted(curve.steps, steps).clip(max=len(curve.steps) - 1)
+        fits = (curve.steps[at] == steps) & np.isnan(elapsed[at])
+        elapsed[at[fits]] = times[fits]
+    return replace(curve, elapsed_s=elapsed if np.isfinite(elapsed).any() else None)
+
+
 def _union(steps: Sequence[Integers]) -> Integers:
     """Return all steps in ascending order. Usually every metric has the same steps."""
     first = steps[0]
@@ -116,6 +128,7 @@ class _CurveReader:
         self._counted: dict[str, dict[str, None]] = {}  # columns by the axis that counts steps or examples
         self._lowest = LARGEST_EXACT_INTEGER  # the lowest step of the log
         self._has_times = True
+        self._marks: list[tuple[Integers, Floats]] = []  # steps and times of rows without a metric
         self._unplaced: dict[str, None] = {}
         self._left_out: list[str] = []
         self._remarks: Counter[str] = Counter()
@@ -131,10 +144,10 @@ class _CurveReader:
                 self._mapping = mapping_for(self._fields, self._mapping)
             places: dict[int, _Positions] = {}
             self._check_texts(rows)
-            for column in rows.columns:
-                metric = self._known_metric(column)
-                if metric is not None:
-                    self._add(metric, column, rows, places)
+            metrics = {column: metric for column in rows.columns if (metric := self._known_metric(column)) is not None}
+            for column, metric in metrics.items():
+                self._add(metric, column, rows, places)
+            self._mark(rows, metrics, places)
         self._check_places()
         if not any(len(piece.measured[0]) for pieces in self._series.values() for piece in pieces):
             raise self._no_curve()
@@ -144,7 +157,7 @@ class _CurveReader:
             pieces[0].metric.check_best(series[name][1])
             check_one_run(name, pieces, self._lowest, self._log)
         left_out = sorted(set(self._left_out))
-        curve = on_common_steps(series)
+        curve = _with_times(on_common_steps(series), self._marks)
         curve = curve if self._has_times else replace(curve, elapsed_s=None)
         if len(curve.steps) == 1:
             for name, pieces in self._series.items():
@@ -215,6 +228,15 @@ class _CurveReader:
         except UnknownField as unknown:
             self._remarks[f"column {column!r} left out: its metric needs {{{unknown}}}, which is unknown"] += 1
         return None
+
+    def _mark(self, rows: LoggedRows, columns: Collection[str], places: Mapping[int, _Positions]) -> None:
+        """Keep the times of rows that have a step but no metric, such as the line that ends a log."""
+        for steps, has_step, elapsed in [*places.values()][:1]:
+            is_bare = has_step & ~np.isnan(elapsed)
+            for column in columns if is_bare.any() else ():
+                is_bare &= ~rows.known(column)
+            if is_bare.any():
+                self._marks.append((steps[is_bare], elapsed[is_bare]))
 
     def _add(self, metric: ColumnMetric, column: str, rows: LoggedRows, places: dict[int, _Positions]) -> None:
         """Add a column to its metric. places: the positions of these rows by axis, computed once."""
@@ -307,15 +329,28 @@ class _CurveReader:
             raise _unknown_axis(what, axis.column, "examples", 'or "steps"')
 
     def _elapsed(self, rows: LoggedRows) -> Floats:
-        """Return the seconds since the start of each row, NaN if unknown."""
+        """Return the seconds since the start of each row by the first column that it has, NaN if unknown.
+
+        The clock counts only where a log has no time since its start.
+        """
         time = self._mapping.time
-        column = next((name for name in time.columns if name in rows.columns), None)
-        started = self._log.started_at if column == time.wall_time != time.elapsed_s else 0.0
-        if column is None or started is None:
-            return np.full(len(next(iter(rows.columns.values()))), np.nan)
-        times = rows.columns[column] - started if started else rows.columns[column]
+        names = [name for name in time.columns if name is not None and name in rows.columns]
+        since_start = [name for name in names if name != time.wall_time or name == time.elapsed_s]
+        elapsed = np.full(len(next(iter(rows.columns.values()))), np.nan)
+        for name in since_start or names:
+            elapsed = np.where(np.isnan(elapsed), self._seconds(name, rows), elapsed)
+        return elapsed
+
+    def _seconds(self, column: str, rows: LoggedRows) -> Floats:
+        """Return the seconds since the start in a column with times, NaN if unknown."""
+        time = self._mapping.time
+        times = rows.columns[column]
+        if column == time.wall_time != time.elapsed_s:
+            times = times - (np.nan if self._log.started_at is None else self._log.started_at)
         if column == time.elapsed_ms:
             times = times / 1000
+        elif column == time.elapsed_min:
+            times = times * 60
         missing = rows.missing.get(column)
         unknown = times < 0 if missing is None else missing | (times < 0)
         return np.where(unknown, np.nan, times)

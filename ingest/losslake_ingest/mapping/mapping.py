@@ -229,20 +229,21 @@ _MetricLine = Annotated[MetricLine, BeforeValidator(_as_line)]
 
 @dataclass(frozen=True)
 class TimeColumns:
-    """The columns with seconds or milliseconds since the start, and with Unix seconds; an empty name says none.
+    """The columns with seconds, milliseconds or minutes since the start, and with Unix seconds.
 
-    assumed: times that fall are left out, instead of refusing the run.
+    An empty name says none. assumed: times that fall are left out, instead of refusing the run.
     """
 
     elapsed_s: _Text | None = None
     elapsed_ms: _Text | None = None
+    elapsed_min: _Text | None = None
     wall_time: _Text | None = None
     assumed: bool = False
 
     @property
     def columns(self) -> tuple[str | None, ...]:
         """The columns, those that come first where a log has several."""
-        return self.elapsed_s, self.elapsed_ms, self.wall_time
+        return self.elapsed_s, self.elapsed_ms, self.elapsed_min, self.wall_time
 
 
 @dataclass(frozen=True)

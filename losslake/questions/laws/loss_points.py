@@ -119,17 +119,17 @@ def _of_search(view: ReleaseView, search: Search, number: int, size: SizeName) -
         for name in ("n_parameters", "n_parameters_non_embedding", "tokens_per_example", "flops_per_token")
     }
     other: SizeName = "without" if size == "with" else "with"
-    for study, study_rows, stored, index in facts.parts():
+    for _, study_rows, stored, index in facts.parts():
         rows = study_rows.start + np.flatnonzero(search.admitted[study_rows])
         trial_ids = facts.trials.trial_id[rows]
         tables = list(measurements(view.store, stored.files(index), search.metric, trial_ids.tolist()))
         if not len(rows) or not tables:
             continue
         trial_id, step, value = (np.concatenate([t[name].to_numpy() for t in tables]) for name in _COLUMNS)
-        if search.limits is not None:
-            is_within = step <= search.limits[study]
-            trial_id, step, value = trial_id[is_within], step[is_within], value[is_within]
         row = rows[np.searchsorted(trial_ids, trial_id)]
+        if search.limits is not None:
+            is_within = step <= search.limits[row]
+            row, step, value = row[is_within], step[is_within], value[is_within]
         yield LossPoints(
             workload=np.full(len(row), number),
             row=row,

@@ -1,5 +1,5 @@
 -- One row per trial, with the columns of base.trials: the schedule of its learning rate, in steps, and what says it. This is a part of
--- trial_schedules and trial_facts. Nothing is assumed: a fact that no rule gives is null.
+-- trial_schedules and base_schedules. Nothing is assumed: a fact that no rule gives is null.
 -- Rules, the first that gives a fact counts: the facts schedule, warmup_end, decay_start and schedule_end; the arguments of Hugging Face's
 -- Trainer (lr_scheduler_type); the decay of Shallue et al. 2019, linear from the first step on (learning_rate_decay_steps); the
 -- hyperparameters of MLPerf, whose meaning is that of the reference implementations: BERT decays after warm-up until

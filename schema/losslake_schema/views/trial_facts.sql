@@ -12,12 +12,6 @@ SELECT study_id, trial_id, list_position($statuses::VARCHAR[], status) - 1 AS st
 FROM (
 $trial_settings
 )
-JOIN (
-    SELECT study_id, trial_id, decay_start, schedule_end
-    FROM (
-$schedule_facts
-    )
-    WHERE study_id BETWEEN $first_study AND $last_study
-) USING (study_id, trial_id)
+LEFT JOIN base.schedules USING (study_id, trial_id)
 WHERE study_id BETWEEN $first_study AND $last_study
 ORDER BY study_id, trial_id;

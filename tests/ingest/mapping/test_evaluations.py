@@ -289,3 +289,51 @@ def test_a_run_without_measurements_is_refused() -> None:
     with pytest.raises(Refusal) as refusal:
         curve_of(run, MAPPING, 1, {})
     assert refusal.value.rule == Rule.NO_MEASUREMENTS
+
+
+UNITS = replace(MAPPING, time=TimeColumns("s", "ms", "min", "clock"))
+digit = st.none() | st.integers(0, 9).map(float)
+timed = st.lists(st.fixed_dictionaries(dict.fromkeys(("a", "s", "ms", "min", "clock"), digit)), min_size=1, max_size=6)
+
+
+def seconds(cells: dict[str, Cell]) -> float | None:
+    """The time of a row: the first column that it has, apart from the clock."""
+    for name, unit in (("s", 1.0), ("ms", 0.001), ("min", 60.0)):
+        value = cells[name]
+        if value is not None:
+            return value / 1000 if name == "ms" else value * unit
+    return None
+
+
+@given(timed)
+def test_a_step_has_the_first_time_of_its_row_or_that_of_rows_without_metrics(cells: list[dict[str, Cell]]) -> None:
+    rows = [(float(at // 2), each) for at, each in enumerate(cells)]  # two rows at each step
+    log = RunLog("run", {}, [logged([(step, {**each, "b": None}) for step, each in rows])], started_at=0.0)
+    times = [time for _, each in rows if (time := seconds(each)) is not None]
+    expected: dict[int, float | None] = {}
+    for step in sorted({step for step, each in rows if each["a"] is not None}):
+        at_step = [each for other, each in rows if other == step]
+        if len({each["a"] for each in at_step} - {None}) > 1:
+            return
+        with_metric = [seconds(each) for each in at_step if each["a"] is not None]
+        bare = [seconds(each) for each in at_step if each["a"] is None]
+        known = [time for time in with_metric[-1:] or bare if time is not None] or [t for t in bare if t is not None]
+        expected[int(step)] = known[-1] if known else None
+    if not expected or times != sorted(times):
+        return
+    curve = curve_of(log, UNITS, 1, {}).curve
+    found = curve.elapsed_s if curve.elapsed_s is not None else np.full(len(curve.steps), np.nan)
+    assert {int(s): None if math.isnan(t) else t for s, t in zip(curve.steps, found, strict=True)} == expected
+
+
+def test_the_clock_counts_only_in_logs_without_a_time_since_their_start() -> None:
+    written: Written = [(1.0, {"a": 0.5, "clock": 107.0}), (2.0, {"a": 0.25, "clock": 109.0})]
+    log = replace(run_of(written), started_at=100.0)
+    of_clock = curve_of(log, UNITS, 1, {}).curve.elapsed_s
+    assert of_clock is not None
+    assert of_clock.tolist() == [7.0, 9.0]
+    both: Written = [(1.0, {"a": 0.5, "min": None, "clock": 107.0}), (2.0, {"a": 0.25, "min": 0.1, "clock": 109.0})]
+    found = curve_of(replace(run_of(both), started_at=100.0), UNITS, 1, {}).curve.elapsed_s
+    assert found is not None
+    assert np.isnan(found[0])
+    assert found[1] == 0.1 * 60

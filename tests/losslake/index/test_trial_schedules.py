@@ -76,7 +76,7 @@ def total(*parts: float | None) -> float | None:
 
 
 def rule_of(p: Facts, a: Facts) -> str | None:
-    """Which hyperparameters of MLPerf, or of Shallue et al., tell the schedule."""
+    """The hyperparameters of MLPerf, or of Shallue et al., that tell the schedule."""
     n = p.get
     if is_least(n("learning_rate_decay_steps"), 1) and is_least(n("end_learning_rate_factor"), 0):
         return "shallue"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import losslake
+from losslake.questions.declaration.parameters import PageParameters
 from losslake.questions.declaration.question import Question
 from losslake.questions.lists.lists import ListRequest
 from losslake.questions.questions import QUESTIONS
@@ -58,7 +60,7 @@ def answer(view: ReleaseView, path: str, **parameters: Any) -> tuple[dict[str, A
 def amounts(measure: str) -> dict[str, float]:
     """Return by run the amount to 1.0, step by step."""
     reached = {name: steps_to(name, 1.0) for name in SCHEDULED}
-    counts = {
+    counts: dict[str, Callable[[str, int], float]] = {
         "steps": lambda _, n: n,
         "examples": lambda name, n: examples(SCHEDULED[name], n),
         "epochs": lambda name, n: examples(SCHEDULED[name], n) / EPOCH,
@@ -154,7 +156,7 @@ OF_RELEASE = {"atlas", "league", "records", "cite", "results"}
 
 
 def test_questions_about_batch_sizes_leave_them_out_and_say_so(view: ReleaseView) -> None:
-    special = {
+    special: dict[str, dict[str, Any]] = {
         "/v1/analysis/forecast": {"batch_size": 8, "curve": [f"{step}={5 / step**0.5}" for step in range(1, 9)]},
         "/v1/analysis/compare": {"workload": [WORKLOAD, WORKLOAD]},
         "/v1/analysis/advice": {"step_time": ["8=0.1", "64=0.4"]},
@@ -183,7 +185,9 @@ def test_questions_about_batch_sizes_leave_them_out_and_say_so(view: ReleaseView
 def test_lists_show_null_and_the_name_of_the_schedule(view: ReleaseView) -> None:
     def listed(path: str, **parameters: Any) -> list[dict[str, Any]]:
         asked = question(path)
-        request = ListRequest(asked.parameters.model_validate(parameters), {}, is_json=True)
+        given = asked.parameters.model_validate(parameters)
+        assert isinstance(given, PageParameters)
+        request = ListRequest(given, {}, is_json=True)
         rows: list[dict[str, Any]] = asked.answer(view, request).table().to_pylist()
         return rows
 

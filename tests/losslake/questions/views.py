@@ -142,7 +142,7 @@ def view_of(
     _table(connection, "studies", studies, _STUDIES)
     _table(connection, "trials", trials, _TRIALS)
     _table(connection, "copies", [], COPIES)
-    connection.execute(f"{sql('trial_resources')}; {sql('trial_schedules')}")
+    connection.execute("; ".join(map(sql, ("trial_resources", "trial_schedules", "serving/base_schedules"))))
     known_metrics = [{"metric_id": n, "metric": name, "direction": direction} for n, name in enumerate(metrics, 1)]
     _table(connection, "metrics", known_metrics, _METRICS)
     keys, others = (
