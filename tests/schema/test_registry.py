@@ -11,7 +11,6 @@ import pytest
 from losslake_schema.errors import LossLakeError
 from losslake_schema.registry import DIRECTIONS, collections, goals, metric_named, metrics
 
-
 WITHOUT_DIRECTION = {"train/grad_norm", "train/noise_scale"}
 """Of these, neither a lower nor a higher value is better."""
 
