@@ -1,4 +1,4 @@
-"""How the critical batch size grows with model size and tokens, beside published laws."""
+"""Laws of the critical batch size in model size and tokens, beside published ones."""
 
 from __future__ import annotations
 
