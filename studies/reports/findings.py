@@ -17,6 +17,7 @@ from losslake_schema.errors import LossLakeError
 from studies.reports.algoperf import Standing, standings
 from studies.reports.benchmarks import Benchmark, benchmarks, logged_position
 from studies.reports.findings_charts import MOST_PROFILES, profiles_chart, rounds_chart
+from studies.reports.laws import laws
 from studies.reports.markdown import NOTHING, interval, number, share, table
 from studies.reports.transitions import break_point, disjoint_pairs
 
@@ -34,7 +35,7 @@ def findings(view: ReleaseView, figures: str) -> tuple[str, Mapping[str, bytes]]
     Raises LossLakeError if the release lacks a collection.
     """
     about = tomllib.loads(_FILES.joinpath("findings.toml").read_text("utf-8"))
-    used = [*about["collections"], *about["algoperf"]["collections"]]
+    used = [*about["collections"], *about["algoperf"]["collections"], *about["laws"]["collections"]]
     missing = set(used) - {workload.collection for workload in view.workloads}
     if missing:
         why = f"release {view.number} has no workload of {', '.join(sorted(missing))}"
@@ -56,6 +57,7 @@ def findings(view: ReleaseView, figures: str) -> tuple[str, Mapping[str, bytes]]
         "self_tuning_table": _standings(self_tuned),
         "n_drawn": str(MOST_PROFILES),
         "best_score": f"{tuned[0].name} {tuned[0].score:.4f}",
+        **laws(view, about["laws"]["pattern"]),
         "answers": "\n".join(_answers(by_path, about["answers"])),
     }
     charts = {
