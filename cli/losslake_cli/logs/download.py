@@ -148,7 +148,7 @@ def fetch(
 
 def _fetch_runs(address: str, folder: Path, licence: str | None, pattern: str, limit: int | None, quiet: bool) -> None:
     """Fetch the runs of a W&B project, and print what is in the folder now; exit with status 1 if some are missing."""
-    from losslake_cli.logs.wandb_runs import Project, fetch_runs
+    from losslake_cli.logs.wandb_runs import KNOWN_AXES, Project, fetch_runs
 
     project = Project.parse(address)
     if not licence:
@@ -160,7 +160,11 @@ def _fetch_runs(address: str, folder: Path, licence: str | None, pattern: str, l
     )
     echo(f"fetched      {counted(result.fetched, 'run')} into {project.folder(folder)}, under the licence '{licence}'")
     echo(f"unchanged    {counted(result.unchanged, 'run')}")
+    if result.empty:
+        echo(f"empty        {counted(result.empty, 'run')} without a number in the history: nothing to store")
     echo_some([f"axis         {axis} of {counted(count, 'run')}" for axis, count in result.axes.most_common()])
+    if result.axes.keys() - KNOWN_AXES:
+        echo("             an [[axis]] of the mapping has to say what each counts, but for those that count updates")
     if result.private:
         echo(f"dropped      {', '.join(sorted(result.private))}")
     echo_some([f"  {count:,} x {remark}" for remark, count in result.remarks.most_common()])

@@ -45,6 +45,7 @@ from losslake_schema.reached import Flags, Floats
 from losslake_schema.statuses import COMPLETE, INCOMPLETE
 
 PREFIX = "wandb:"
+KNOWN_AXES = {"_step", "trainer/global_step", "train/global_step"}  # those in the defaults of the format record
 _ADDRESS = re.compile(r"wandb:([^/\\#?%:\s][^/\\#?%:]{0,127})/([^/\\#?%:\s][^/\\#?%:]{0,127})")
 _INTERNAL = ("_wandb", "wandb_version")
 # Columns that have the recorder's names are given others: whether such a step counts updates isn't known.
@@ -85,10 +86,16 @@ class Project:
 
 @dataclass
 class FetchedRuns:
-    """What a fetch did. unchanged: runs that were there already. left_out: by run. remarks: with their counts."""
+    """What a fetch did.
+
+    unchanged: runs that were there already. empty: those without a number in their history. left_out: why others
+    couldn't be fetched, by run. remarks: on histories and configs, with their counts. private: kinds of data that were
+    dropped. axes: the number of runs with each axis.
+    """
 
     fetched: int = 0
     unchanged: int = 0
+    empty: int = 0
     left_out: dict[str, str] = field(default_factory=dict)
     remarks: Counter[str] = field(default_factory=Counter)
     private: set[str] = field(default_factory=set)
@@ -120,7 +127,11 @@ def fetch_runs(
                 continue
             if note is not None:
                 note(f"{project.path}/{name}")
-            _write(_read(run, project, licence, result), staging, place)
+            read = _read(run, project, licence, result)
+            if not read.parts:
+                result.empty += 1
+                continue
+            _write(read, staging, place)
         except (LossLakeError, Refusal) as error:
             result.left_out[name] = str(error)
         except OSError as error:
@@ -209,8 +220,6 @@ def _read(run: Any, project: Project, licence: str, result: FetchedRuns) -> _Run
         raise LossLakeError(f"its config and summary have {size:,} bytes; at most {LARGEST_DOCUMENT:,} are read")
     internal = raw.get("_wandb") if isinstance(raw, dict) else None
     parts = list(rows_by_axis(table.rows(), internal.get("m") if isinstance(internal, dict) else None, remarks))
-    if not parts:
-        raise LossLakeError("its history has no numbers")
     gaps = Gaps()
     for remark, count in (+remarks).items():
         if isinstance(remark, Damage):

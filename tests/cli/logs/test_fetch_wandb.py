@@ -232,7 +232,8 @@ def test_hostile_answers_stay_in_their_folder_and_are_said(service: WandbService
     done = fetch()
     assert done.returncode == 1
     left_out = [text for text in done.stdout.splitlines() if text.startswith("left out")]
-    assert [text.split()[2] for text in left_out] == ["..:", "large:", "empty:"]
+    assert [text.split()[2] for text in left_out] == ["..:", "large:"]
+    assert "empty        1 run without a number" in done.stdout
     assert "\x1b" not in done.stdout + done.stderr
     place = tmp_path / "runs" / "ann" / "proj"
     assert sorted(path.name for path in place.iterdir()) == ["..%2F..%2Fup", "mixed", "n%5Cx1bm"]

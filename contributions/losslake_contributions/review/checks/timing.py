@@ -19,6 +19,8 @@ def check(evidence: Evidence) -> Iterator[Finding]:
     for name, spool in evidence.spools.items():
         for attempt, segments in spool.attempts():
             steps, elapsed = _columns(segments)
+            # Lines of runs that were fetched have no step: each axis has a segment, which begins again.
+            elapsed = np.where(np.isnan(steps), np.nan, elapsed)
             row = first_step_back(elapsed)
             if row is not None:
                 where = f"attempt {attempt}, step {steps[row]:.0f}"

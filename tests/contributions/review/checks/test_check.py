@@ -115,6 +115,12 @@ def test_attempts_may_begin_anew_in_time(tmp_path: Path) -> None:
     assert "time_goes_back" not in found(report)
 
 
+def test_lines_without_a_step_have_no_order_in_time(tmp_path: Path) -> None:
+    fetched = [{"elapsed_s": 3.0, "epoch": 1, ERROR: 0.4}, {"elapsed_s": 0.5, "epoch": 2, ERROR: 0.3}]
+    report = checked(tmp_path, [write_run(tmp_path / "runs", 1, fetched)])
+    assert "time_goes_back" not in found(report)
+
+
 def test_altered_segments_refuse_a_run(tmp_path: Path) -> None:
     spool = write_run(tmp_path / "runs", 1, curve(GOOD))
     spool.segments[0].file.write_bytes(spool.segments[0].data().replace(b"0.9", b"0.8"))
