@@ -1,4 +1,4 @@
-"""Whether decay of the learning rate flips rankings: pairs of optimizers before decay, halfway, and at its end."""
+"""The report on decay of the learning rate: how often it flips the order of two optimizers."""
 
 from __future__ import annotations
 

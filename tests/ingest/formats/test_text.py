@@ -425,7 +425,7 @@ PRINTED: dict[str, tuple[str, dict[str, list[float]], dict[str, object]]] = {
             "step:0/5 val_loss:10.9 train_time:0ms\nstep:1/5 train_loss:9.5 train_time:9ms step_avg:nanms\n"
         ),
         {"step": [0, 1, 1], "val_loss": [10.9], "train_ms": [0], "train_loss": [9.5], "other_ms": [9]},
-        {"sequences": 512, "length": 1024},
+        {"sequences": 512, "length": 1024, "planned_steps": 5},
     ),
     "llmc_stdout": (
         (

@@ -127,7 +127,7 @@ def test_files_made_with_kept_views_are_as_the_first_and_nothing_of_a_release_is
     kept: list[bytes] = []
     monkeypatch.setattr(serving, "_kept_views", kept)
     first = texts_in(lake)
-    assert [len(each) for each in first] == [len(VIEWS) + 1, len(MACROS) + 1, 13]
+    assert [len(each) for each in first] == [len(VIEWS) + 1, len(MACROS) + 1, 14]
     assert kept[0]
     assert str(lake.folder).encode() not in kept[0]
     assert b"mnist" not in kept[0]
