@@ -65,8 +65,8 @@ MEMBERS: dict[str, tuple[Callable[[Files], Files], str]] = {
     ),
     "no JSON": (lambda files: files | {"bundle.json": b"{"}, "bundle.json can't be read"),
     "a newer layout": (
-        lambda files: files | {"bundle.json": files["bundle.json"].replace(b'"bundle":1', b'"bundle":3')},
-        "the bundle has layout 3, and this LossLake reads 1 and 2",
+        lambda files: files | {"bundle.json": files["bundle.json"].replace(b'"bundle":1', b'"bundle":4')},
+        "the bundle has layout 4, and this LossLake reads 1 to 3",
     ),
     "other files in the manifest": (
         lambda files: files | {"bundle.json": json.dumps({"bundle": 1, "files": {}}).encode()},
