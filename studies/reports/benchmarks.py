@@ -154,7 +154,7 @@ def benchmarks(view: ReleaseView, about: Mapping[str, Any]) -> list[Benchmark]:
     sizes: dict[Workload, set[int]] = {}
     for workload, facts in view.workloads.items():
         if workload.collection in about["collections"]:
-            sizes.setdefault(replace(workload, optimizer=ANY), set()).update(facts.batch_sizes)
+            sizes.setdefault(replace(workload, optimizer=ANY), set()).update(facts.fixed_sizes)
     goals = {
         (replace(goal.workload, optimizer=ANY), goal.metric, Goal(goal.target, goal.comparator)) for goal in view.goals
     }

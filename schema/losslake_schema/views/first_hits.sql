@@ -57,7 +57,7 @@ SELECT
     g.comparator,  -- only: steps_to_target
     h.first.step AS steps, h.value, h.first.previous_step AS previous_step, t.last_step,
     h.first.elapsed_s AS elapsed_s,
-    $examples(s.batch_size, t.attributes, h.first.step) AS examples
+    $examples(s.batch_size, c.attributes, h.first.step) AS examples
 FROM base.studies AS s
 JOIN (SELECT metric AS metric, CAST(target AS DOUBLE) AS target) AS g ON list_contains(s.metrics, metric)  -- only: steps_to
 JOIN base.goals AS g ON g.collection = s.collection  -- only: steps_to_target
@@ -93,6 +93,10 @@ JOIN base.trials AS t
 LEFT JOIN hit AS h
     ON h.collection = s.collection AND h.dataset = s.dataset AND h.model = s.model AND h.optimizer = s.optimizer
     AND h.batch_size = s.batch_size AND h.trial_id = t.trial_id AND h.metric = g.metric AND h.target = g.target
+-- The attributes of all trials would take five times as long to read.
+LEFT JOIN (SELECT * FROM base.trials AS u WHERE u.batch_size = 0) AS c
+    ON c.collection = t.collection AND c.dataset = t.dataset AND c.model = t.model AND c.optimizer = t.optimizer
+    AND c.batch_size = t.batch_size AND c.trial_id = t.trial_id
 LEFT JOIN base.flags AS k
     ON k.collection = t.collection AND k.dataset = t.dataset AND k.model = t.model AND k.optimizer = t.optimizer
     AND k.batch_size = t.batch_size AND k.trial_id = t.trial_id

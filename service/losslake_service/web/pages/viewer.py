@@ -173,7 +173,7 @@ def viewer_page(request: PageRequest) -> Page:
             "sizes": _sizes(facts, wanted) if len(workloads) == 1 and not (state.trial or state.submission) else [],
             "kept": list(state.model_dump(exclude_defaults=True, include={"trial", "submission"}).items()),
             "own_run": own_run(view, workload, batch_size, selected.metric, selected.goal, state.where)
-            if first.batch_size != CHANGES
+            if any(study.batch_size != CHANGES for study in wanted)
             else None,
             "batch_size": batch_size,
             "fallback": fallback,

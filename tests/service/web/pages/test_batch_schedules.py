@@ -14,7 +14,8 @@ from tests.scheduled_lake import METRIC, SCHEDULED, THREE, WORKLOAD, examples, s
 from tests.service.web.tables import Tables
 
 STUDY = f"{WORKLOAD}/scheduled"
-FEWEST = min(examples(pieces, steps_to(name, 1.0) or 0) for name, pieces in SCHEDULED.items())
+# The median over the three trials of one setting.
+MEDIAN = sorted(examples(THREE, steps_to(name, 1.0) or 0) for name in ("s0", "s1", "s2"))[1]
 BARE = {"workload": WORKLOAD, "metric": METRIC, "target": "1"}
 
 
@@ -39,14 +40,14 @@ def page(client: TestClient, path: str, **query: str) -> str:
 
 @pytest.mark.parametrize("measure", ["steps", "examples"])
 def test_the_page_of_a_workload_has_them_in_the_last_row(client: TestClient, measure: str) -> None:
-    text = page(client, f"/workloads/{WORKLOAD}", measure=measure, result="best_trial")
+    text = page(client, f"/workloads/{WORKLOAD}", measure=measure)
     rows = Tables(text).by_class["studies"][1:]
     assert [row[0] for row in rows] == ["8", "16", "32", "64", "2 schedules"]
     assert f'href="/studies/{STUDY}' in text
     assert "trials whose batch size changes (2 schedules)" in text
     if measure == "examples":
-        assert rows[-1][1] == f"{FEWEST}"
-        assert f"With a batch size that changes (2 schedules), the least is {FEWEST} examples." in text
+        assert rows[-1][1] == f"{MEDIAN}"
+        assert f"With a batch size that changes (2 schedules), the least is {MEDIAN} examples." in text
 
 
 def test_the_page_of_their_study_says_the_pieces(client: TestClient) -> None:
@@ -98,5 +99,6 @@ def test_charts_by_batch_size_leave_them_out_and_say_so(client: TestClient, alon
 def test_charts_over_examples_have_the_examples_of_each_trial(client: TestClient) -> None:
     query = {"study": STUDY, "metric": METRIC, "measure": "examples"}
     chart = client.get("/v1/figures/curves.vl.json", params=query).json()
-    steps = {row["step"] for rows in chart["datasets"].values() for row in rows if "step" in row}
+    lists = [row["step"] for rows in chart["datasets"].values() for row in rows if "step" in row]
+    steps = {step for each in lists for step in (each if isinstance(each, list) else [each])}
     assert max(steps) == max(examples(pieces, 60) for pieces in SCHEDULED.values())

@@ -78,7 +78,7 @@ def test_every_column_of_the_files_is_listed(view: ReleaseView) -> None:
     for table in schema_tables(view):
         assert table.is_partitioned == (table.name in PARTITIONED)
         if table.is_partitioned or table.is_file:
-            made = {"trials": ["also_submitted"], "studies": ["n_missed"]}.get(table.name, [])
+            made = {"trials": ["also_submitted"], "studies": ["n_missed", "schedule"]}.get(table.name, [])
             assert [column.name for column in table.columns] == ALL_TABLES[table.name].names + made
 
 
