@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from losslake.index.measurement_files import measurements
 from losslake.questions.release.view import ReleaseView
+from losslake.questions.trials.examples import examples_of
 from losslake.questions.trials.resources import resources_of
 from losslake.questions.trials.search import Search
-from losslake.questions.trials.step_amounts import examples_of
 from losslake_schema.reached import Flags, Floats, Integers
 
 PointsName = Literal["final", "all"]
@@ -119,17 +119,17 @@ def _of_search(view: ReleaseView, search: Search, number: int, size: SizeName) -
         for name in ("n_parameters", "n_parameters_non_embedding", "tokens_per_example", "flops_per_token")
     }
     other: SizeName = "without" if size == "with" else "with"
-    for study, study_rows, stored, index in facts.parts():
+    for _, study_rows, stored, index in facts.parts():
         rows = study_rows.start + np.flatnonzero(search.admitted[study_rows])
         trial_ids = facts.trials.trial_id[rows]
         tables = list(measurements(view.store, stored.files(index), search.metric, trial_ids.tolist()))
         if not len(rows) or not tables:
             continue
         trial_id, step, value = (np.concatenate([t[name].to_numpy() for t in tables]) for name in _COLUMNS)
-        if search.limits is not None:
-            is_within = step <= search.limits[study]
-            trial_id, step, value = trial_id[is_within], step[is_within], value[is_within]
         row = rows[np.searchsorted(trial_ids, trial_id)]
+        if search.limits is not None:
+            is_within = step <= search.limits[row]
+            row, step, value = row[is_within], step[is_within], value[is_within]
         yield LossPoints(
             workload=np.full(len(row), number),
             row=row,
@@ -137,7 +137,7 @@ def _of_search(view: ReleaseView, search: Search, number: int, size: SizeName) -
             setting=facts.trials.setting[row] + facts.study_of_trial[row] * (int(facts.trials.setting.max()) + 1),
             size=known[SIZES[size]][row],
             other_size=known[SIZES[other]][row],
-            tokens=examples_of(facts, step, row) * known["tokens_per_example"][row],
+            tokens=examples_of(view, facts, step, row) * known["tokens_per_example"][row],
             flops_per_token=known["flops_per_token"][row],
             loss=value.astype(np.float64),
             why=np.zeros(len(row), np.int64),
