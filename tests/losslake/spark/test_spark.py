@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from losslake.index.serving import open_release
+from losslake.index.view_texts import VIEWS
 from losslake.lake.lake import Lake
 from losslake_ingest.run import ingest
 from losslake_schema.errors import LakeBroken, LossLakeError
@@ -71,8 +72,6 @@ def test_spark_and_duckdb_agree_on_bundled_studies(
 
 
 def test_spark_and_duckdb_agree_on_batch_sizes_that_change(spark: SparkSession, tmp_path: Path) -> None:
-    from tests.losslake.spark.agreement import VIEWS
-
     macros = [f"{name}('{METRIC}', 1.0)" for name in ("steps_to", "result_at")]
     amounts = [f"amounts_to('{METRIC}', 1.0, measure => '{name}')" for name in ("examples", "epochs", "seconds")]
     assert not disagreements(spark, scheduled_lake(tmp_path), [*VIEWS, *macros, *amounts])
