@@ -64,15 +64,21 @@ def amounts(measure: str) -> dict[str, float]:
         "steps": lambda _, n: n,
         "examples": lambda name, n: examples(SCHEDULED[name], n),
         "epochs": lambda name, n: examples(SCHEDULED[name], n) / EPOCH,
+        "tokens": lambda name, n: examples(SCHEDULED[name], n) * 3.0,
+        "flops": lambda name, n: examples(SCHEDULED[name], n) * (3.0 * 60),
         "seconds": lambda _, n: n * SECONDS,
     }
     return {name: counts[measure](name, n) for name, n in reached.items() if n is not None}
 
 
-@pytest.mark.parametrize("measure", ["steps", "examples", "epochs", "seconds"])
+# What no log of theirs states.
+REQUESTED = {"tokens": {"tokens_per_example": 3}, "flops": {"tokens_per_example": 3, "n_parameters": 10}}
+
+
+@pytest.mark.parametrize("measure", ["steps", "examples", "epochs", "tokens", "flops", "seconds"])
 @pytest.mark.parametrize("result", ["best_trial", "best_setting"])
 def test_scaling_has_them_as_its_last_row(view: ReleaseView, measure: str, result: str) -> None:
-    _, rows = answer(view, "/v1/scaling", **GOAL, measure=measure, result=result)
+    _, rows = answer(view, "/v1/scaling", **GOAL, measure=measure, result=result, **REQUESTED.get(measure, {}))
     assert [row["batch_size"] for row in rows] == [8, 16, 32, 64, None]
     row, expected = rows[-1], amounts(measure)
     if result == "best_trial":
@@ -85,10 +91,13 @@ def test_scaling_has_them_as_its_last_row(view: ReleaseView, measure: str, resul
     assert row["normalized_steps"] is None
 
 
-@pytest.mark.parametrize("measure", ["examples", "epochs", "seconds"])
+@pytest.mark.parametrize("measure", ["examples", "epochs", "tokens", "flops", "seconds"])
 def test_sql_gives_the_same_amounts(view: ReleaseView, folder: Path, measure: str) -> None:
-    query = f"FROM amount_at('{METRIC}', 1.0, measure := '{measure}') SELECT batch_size, amount ORDER BY ALL NULLS LAST"
-    _, rows = answer(view, "/v1/scaling", **GOAL, measure=measure, result="best_trial")
+    requested = REQUESTED.get(measure, {})
+    options = "".join(f", {name} := {value}" for name, value in requested.items())
+    call = f"amount_at('{METRIC}', 1.0, measure := '{measure}'{options})"
+    query = f"FROM {call} SELECT batch_size, amount ORDER BY ALL NULLS LAST"
+    _, rows = answer(view, "/v1/scaling", **GOAL, measure=measure, result="best_trial", **requested)
     assert view.cursor().sql(query).fetchall() == [(row["batch_size"], row["amount"]) for row in rows]
     for macro, result in (("result_at", "best_trial"), ("best_setting_at", "best_setting")):
         of_sql = view.cursor().sql(f"SELECT batch_size, examples FROM {macro}('{METRIC}', 1.0) ORDER BY ALL NULLS LAST")
@@ -152,7 +161,7 @@ def test_a_budget_of_examples_ends_at_the_last_step_within_it(view: ReleaseView,
 
 
 INCLUDED = {"scaling", "targets", "steps-to-target", "best", "survival", "metaparameters", "frontier", "curves"}
-OF_RELEASE = {"atlas", "league", "records", "cite", "results"}
+OF_RELEASE = {"atlas", "league", "records", "cite", "results", "recommend"}
 
 
 def test_questions_about_batch_sizes_leave_them_out_and_say_so(view: ReleaseView) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -89,6 +90,14 @@ def test_final_evaluations_give_the_fit_of_their_arrays(tmp_path: Path) -> None:
     assert estimates["alpha"]["lower"] < LAW.alpha < estimates["alpha"]["upper"]
     assert (summary["refusal"], summary["n_used"], summary["n_sizes"]) == ("", 24, 6)
     assert summary["law"].startswith(f"{expected.law.e:.5g} + ")
+
+
+def test_a_budget_of_examples_ends_runs_of_larger_batches_at_fewer_steps(tmp_path: Path) -> None:
+    rows = [replace(row, batch_size=size) for size in (BATCH_SIZE, 2 * BATCH_SIZE) for row in runs()]
+    budget = BATCH_SIZE * STEPS[-1] // 2
+    answered, _ = ask(view(tmp_path, rows), example_budget=budget, points="all", after=0)
+    furthest = max(row["d"] for row in answered)
+    assert furthest == budget * PER_EXAMPLE
 
 
 def test_optimum_says_what_lies_beyond_the_points(tmp_path: Path) -> None:
