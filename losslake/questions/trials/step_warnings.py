@@ -9,6 +9,7 @@ import numpy as np
 from losslake.analysis.crossings import COARSE, resolution
 from losslake.questions.trials.batch_size_words import listed
 from losslake.questions.trials.search import Search
+from losslake_schema.names import CHANGES
 from losslake_schema.reached import NEVER, Flags, Integers
 
 
@@ -37,14 +38,23 @@ def coarse_studies(search: Search, is_reached: Flags, steps: Integers, previous_
     wide, open_ended = (relative > COARSE) & np.isfinite(relative), np.isinf(relative)
     if wide.any():
         yield (
-            f"{search.facts.workload}: evaluations are far apart at batch size {listed(sizes[wide])}, where the "
+            f"{search.facts.workload}: evaluations are far apart {_at(sizes[wide])}, where the "
             f"crossing may lie up to {relative[wide].max():.0%} below steps: see previous_step"
         )
     if open_ended.any():
         yield (
-            f"{search.facts.workload}: the first evaluation reached the target at batch size "
-            f"{listed(sizes[open_ended])}, so the crossing may lie anywhere before it"
+            f"{search.facts.workload}: the first evaluation reached the target "
+            f"{_at(sizes[open_ended])}, so the crossing may lie anywhere before it"
         )
+
+
+def _at(batch_sizes: Integers) -> str:
+    fixed = batch_sizes[batch_sizes != CHANGES]
+    if not len(fixed):
+        return "in trials whose batch size changes"
+    return f"at batch size {listed(fixed)}" + (
+        " and in trials whose batch size changes" if len(fixed) < len(batch_sizes) else ""
+    )
 
 
 def coarse_trials(search: Search, hits: Integers, steps: Integers, previous_steps: Integers) -> Iterator[str]:
