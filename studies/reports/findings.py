@@ -15,7 +15,9 @@ from losslake.analysis.measured_levels import measured, stated
 from losslake.questions.release.view import ReleaseView
 from losslake_schema.errors import LossLakeError
 from studies.reports.algoperf import Standing, standings
+from studies.reports.batch_warmup import batch_warmup
 from studies.reports.benchmarks import Benchmark, benchmarks, logged_position
+from studies.reports.decay import decay_report
 from studies.reports.findings_charts import MOST_PROFILES, profiles_chart, rounds_chart
 from studies.reports.laws import laws
 from studies.reports.markdown import NOTHING, interval, number, share, table
@@ -26,6 +28,7 @@ _SMALL_P = 0.05
 _LARGE_RESIDUAL = 0.15
 _LARS_REACHED, _LARGE_FOR_SGD = 32768, 16384
 """The batch size of ResNet-50 in You et al. 2017, and half of it."""
+_PARTS = ("algoperf", "laws", "warmup", "decay")
 Values = Mapping[str, str]
 
 
@@ -35,7 +38,7 @@ def findings(view: ReleaseView, figures: str) -> tuple[str, Mapping[str, bytes]]
     Raises LossLakeError if the release lacks a collection.
     """
     about = tomllib.loads(_FILES.joinpath("findings.toml").read_text("utf-8"))
-    used = [*about["collections"], *about["algoperf"]["collections"], *about["laws"]["collections"]]
+    used = [*about["collections"], *(each for name in _PARTS for each in about[name]["collections"])]
     missing = set(used) - {workload.collection for workload in view.workloads}
     if missing:
         why = f"release {view.number} has no workload of {', '.join(sorted(missing))}"
@@ -58,6 +61,8 @@ def findings(view: ReleaseView, figures: str) -> tuple[str, Mapping[str, bytes]]
         "n_drawn": str(MOST_PROFILES),
         "best_score": f"{tuned[0].name} {tuned[0].score:.4f}",
         **laws(view, about["laws"]["pattern"]),
+        "warmup": batch_warmup(view, about["warmup"]["constant"], about["warmup"]["growing"]),
+        "decay": decay_report(view, about["decay"]["collections"]),
         "answers": "\n".join(_answers(by_path, about["answers"])),
     }
     charts = {
