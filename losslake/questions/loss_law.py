@@ -380,7 +380,8 @@ def _left_out(points: LossPoints) -> Iterator[str]:
 def _warnings(searches: Sequence[Search], fitted: _Fitted, parameters: LossLawParameters) -> Iterator[str]:
     used = fitted.points.of(np.flatnonzero(fitted.is_used))
     if fitted.fit is None:
-        yield f"no law is fitted: {fitted.refusal}"
+        is_of_ends = parameters.points == "final" and " of tokens" in fitted.refusal
+        yield f"no law is fitted: {fitted.refusal}" + ("; points=all adds those before the end" if is_of_ends else "")
     elif fitted.refusal:
         yield f"the points don't determine the law: {fitted.refusal}"
     if len({search.facts.workload.dataset for search in searches}) > 1:

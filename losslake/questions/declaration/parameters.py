@@ -145,11 +145,17 @@ class MetricParameters(FieldsParameters, DirectionParameters, WorkloadParameters
         """Return these parameters with what they lack of a metric and a target, from a goal of their workloads.
 
         It is the first of those that most of these workloads have. A target is only taken from a goal that all share.
+        Without a goal, a question that needs no target takes the only metric that is measured.
         Raises UnknownName and BadParameter.
         """
         lacks_target = isinstance(self, GoalParameters) and self.target is None
         if self.metric and not lacks_target:
             return self
+        if not self.metric and not isinstance(self, GoalParameters):
+            facts = [each for workload in self.workloads for each in view.matching(workload)]
+            measured = {name for each in facts for name in each.measured}
+            if len(measured) == 1 and not any(view.goals_of(each.workload) for each in facts):
+                return self.model_copy(update={"metric": measured.pop()})
         goal = _default_goal(view, self.workloads, self.metric, lacks_target)
         return self.model_copy(update={"metric": goal.metric, **({"target": goal.target} if lacks_target else {})})
 

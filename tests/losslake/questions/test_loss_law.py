@@ -295,3 +295,17 @@ def test_used_points_equal_those_found_trial_by_trial(
         if row["left_out_because"] is None
     }
     assert used == expected
+
+
+def test_the_only_metric_needs_no_name(tmp_path: Path) -> None:
+    of = view(tmp_path, runs())
+    named, unnamed = (ask(of, metric=metric)[1] for metric in (METRIC, ""))
+    assert unnamed["metric"] == METRIC
+    assert unnamed["estimates"] == named["estimates"]
+
+
+def test_ends_at_one_number_of_tokens_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    longest = [row for row in runs() if row.trial_id % 4 == 0]
+    twice = [replace(row, trial_id=row.trial_id + 24 * part) for part in (0, 1) for row in longest]
+    (why,) = (text for text in ask(view(tmp_path, twice), runs="all")[1]["warnings"] if "no law" in text)
+    assert why == "no law is fitted: 1 number of tokens: a fit needs 4; points=all adds those before the end"
