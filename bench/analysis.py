@@ -88,6 +88,10 @@ def queries(question: Question, view: ReleaseView, count: int) -> Iterator[str]:
         if "workload" not in fields:  # of all workloads, at goals of their own
             yield urlencode([(part, getattr(workload, part)) for part in ("dataset", "model") if part in fields])
             continue
+        if "metric" not in fields:  # of a planned training, beside stored workloads
+            planned = {"parameters": 10 ** chance.uniform(7, 11), "tokens": 10 ** chance.uniform(9, 13)}
+            yield urlencode({"workload": str(workload), **planned})
+            continue
         metric = chance.choice(metrics[workload])
         others = [other for other in workloads if other != workload and metric in metrics[other]]
         other = chance.choice(others or [workload])
@@ -106,7 +110,7 @@ def queries(question: Question, view: ReleaseView, count: int) -> Iterator[str]:
             pairs.append(("target", repr(chance.uniform(metric.lowest, metric.highest))))
         elif "target_min" in fields:
             pairs.append(("target_min", repr(chance.uniform(0, metric.lowest))))
-        else:
+        elif "step_budget" in fields:
             pairs.append(("step_budget", str(chance.randrange(100, 100_000) + number)))
         yield urlencode(pairs)
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
 from losslake.analysis.loss_law_search import (
     DELTA,
@@ -307,6 +306,8 @@ def _ends(refits: Floats, level: float, n_settings: int) -> tuple[float | None, 
 
     The quantile q is that of the normal at t sqrt(n/(n - p)), t Student's with n - p degrees of freedom, for p = 5.
     """
+    import scipy  # here, since the most frequent question takes only a constant of this module
+
     free = n_settings - N_PARAMETERS
     wide = scipy.special.stdtrit(free, 0.5 + 0.5 * level) * np.sqrt(n_settings / free)
     tail = float(scipy.special.ndtr(-wide))

@@ -94,8 +94,8 @@ class LossLawRow(Row):
     """The parameters of the model, as `size` counts them; null if they aren't known."""
     d: Annotated[float | None, shown(10003415040.0, "tokens")]
     """The tokens trained on: steps times batch size times tokens of an example; null if they aren't known."""
-    loss: Annotated[float, shown(3.101, "unit of the metric")]
-    """The value of the metric; may be NaN or infinite, and then isn't used."""
+    loss: Annotated[float | None, shown(3.101, "unit of the metric")]
+    """The value of the metric; null if it is NaN or infinite, and then isn't used."""
     fitted: Annotated[float | None, shown(3.085, "unit of the metric")]
     """The loss of the law; null for a point that isn't used, and without a law."""
     residual: Annotated[float | None, shown(0.0052, "none: of natural logarithms")]
@@ -363,7 +363,7 @@ def _rows(searches: Sequence[Search], fitted: _Fitted) -> Iterator[Rows]:
                 "step": points.step[places],
                 "n": finite(points.size[places]),
                 "d": finite(points.tokens[places]),
-                "loss": points.loss[places],
+                "loss": finite(points.loss[places]),
                 "fitted": finite(laws[places]),
                 "residual": finite(residuals[places]),
                 "left_out_because": reasons.take(pa.array(points.why[places])),

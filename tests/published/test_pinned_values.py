@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from losslake_ingest.bundles.short_values import SHORT, with_long_values
 from tests.ingest.bundles.made_up import members
 from tests.repository.checkout import ROOT
 
@@ -20,7 +21,8 @@ VAL, TRAIN, BITS = "val/cross_entropy_error", "train/cross_entropy_error", "val/
 
 def table(collection: str, name: str) -> pa.Table:
     bundle = ROOT / "published" / collection / f"{collection}.tar"
-    return pq.read_table(pa.BufferReader(members(bundle)[f"{name}.parquet"]))
+    rows = pq.read_table(pa.BufferReader(members(bundle)[f"{name}.parquet"]))
+    return with_long_values(rows) if SHORT in rows.column_names else rows
 
 
 def selected(rows: pa.Table, where: dict[str, Any]) -> pa.Table:

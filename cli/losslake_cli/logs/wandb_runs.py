@@ -86,7 +86,7 @@ class Project:
 
 @dataclass
 class FetchedRuns:
-    """What a fetch did.
+    """The outcome of a fetch.
 
     unchanged: runs that were there already. empty: those without a number in their history. left_out: why others
     couldn't be fetched, by run. remarks: on histories and configs, with their counts. private: kinds of data that were

@@ -41,9 +41,9 @@ class Names:
 # train_loss is the mean of a whole run, not a measurement at a step.
 HUGGING_FACE = Names(
     prefixes={"eval_": "val", "test_": "test"},
-    known={"loss": "train/loss"},
+    known={"loss": "train/loss", "grad_norm": "train/grad_norm"},
     left_out=(
-        "learning_rate", "grad_norm", "epoch", "num_input_tokens_seen", "num_tokens", "total_flos", "train_loss",
+        "learning_rate", "epoch", "num_input_tokens_seen", "num_tokens", "total_flos", "train_loss",
         "*_runtime", "*_per_second", "*_preparation_time",
     ),
 )  # fmt: skip

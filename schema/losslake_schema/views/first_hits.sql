@@ -51,7 +51,7 @@ WITH hit AS (  -- only: steps_to_target
     GROUP BY r.collection, r.dataset, r.model, r.optimizer, r.batch_size, r.trial_id, g.metric, g.target
 )
 SELECT
-    s.collection, s.dataset, s.model, s.optimizer, nullif(s.batch_size, 0) AS batch_size, t.trial_id, t.status,
+    s.collection, s.dataset, s.model, s.optimizer, z.batch_size, t.trial_id, t.status,
     g.metric, g.target,
     coalesce(comparator, d.comparator, 'strict') AS comparator,  -- only: steps_to
     g.comparator,  -- only: steps_to_target
@@ -97,6 +97,8 @@ LEFT JOIN hit AS h
 LEFT JOIN (SELECT * FROM base.trials AS u WHERE u.batch_size = 0) AS c
     ON c.collection = t.collection AND c.dataset = t.dataset AND c.model = t.model AND c.optimizer = t.optimizer
     AND c.batch_size = t.batch_size AND c.trial_id = t.trial_id
+-- Null for a batch size that changes. A condition on one size is one on this join, and so on the files of the records; nullif isn't.
+LEFT JOIN (SELECT DISTINCT y.batch_size FROM base.studies AS y WHERE y.batch_size > 0) AS z ON z.batch_size = s.batch_size
 LEFT JOIN base.flags AS k
     ON k.collection = t.collection AND k.dataset = t.dataset AND k.model = t.model AND k.optimizer = t.optimizer
     AND k.batch_size = t.batch_size AND k.trial_id = t.trial_id

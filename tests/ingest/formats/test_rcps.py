@@ -24,7 +24,7 @@ from tests.conformance.corpora import sample
 from tests.ingest.offers import unpacked
 from tests.repository.checkout import ROOT
 
-MAPPING = (ROOT / "published/mlperf-rcp/losslake.toml").read_bytes()
+MAPPING, MODELS = ((ROOT / "published/mlperf-rcp" / name).read_bytes() for name in ("losslake.toml", "models.csv"))
 
 
 def record(size: int, runs: list[float], **more: Any) -> dict[str, Any]:
@@ -92,7 +92,9 @@ def test_reference_points_of_resnet_are_those_of_the_published_checker(tmp_path:
     path = "training_1.0.0/rcps_resnet.json"
     text = (sample("mlperf_rcp") / "mlperf_logging/rcp_checker" / path).read_bytes()
     lake = Lake.create(tmp_path / "lake")
-    assert not ingest(lake, [unpacked(tmp_path / "logs", {path: text, "losslake.toml": MAPPING})]).quarantined
+    assert not ingest(
+        lake, [unpacked(tmp_path / "logs", {path: text, "losslake.toml": MAPPING, "models.csv": MODELS})]
+    ).quarantined
     asked = {
         "workload": ["mlperf-rcp/imagenet/resnet/lars"],
         "metric": "val/converged",
