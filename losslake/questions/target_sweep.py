@@ -31,6 +31,7 @@ from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.targets import target_grid
 from losslake.questions.trials.claims import claims
+from losslake.questions.trials.scaling_curve import EXACT_STEPS
 from losslake.questions.trials.search import open_searches
 from losslake.questions.trials.selection import Goal
 from losslake.questions.trials.sweep import StudyEnvelopes, Sweep, shared_sizes, steps_at_shared_sizes, study_envelopes
@@ -236,6 +237,8 @@ def _left_out(one: Sweep, fits: IdentifiedFits) -> list[str]:
 
 def _warnings(one: Sweep, fits: IdentifiedFits) -> Iterator[str]:
     name = one.search.facts.workload
+    if one.search.facts.is_reference:
+        yield f"{name}: {EXACT_STEPS}"
     sizes = fits.critical_batch_size[fits.is_identifiable]
     if len(sizes) > 1 and sizes.max() > 1.5 * sizes.min():
         moved = f"from {sizes.min():.4g} to {sizes.max():.4g}, {sizes.max() / sizes.min():.1f}-fold"

@@ -5,6 +5,7 @@ Each sample has a SOURCE.txt that names its publisher, commit and licence, and w
 
 from __future__ import annotations
 
+import os
 import tarfile
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,8 @@ from tests.archives import unpack_tar
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "tests" / "data"
-CORPORA = ROOT.parent / "shared" / "corpora"
+# LOSSLAKE_LOGS: another folder of all logs, as that of `losslake bundle --logs`.
+CORPORA = Path(os.environ.get("LOSSLAKE_LOGS") or ROOT.parent / "shared" / "corpora")
 
 # For a test of a sample that runs on the whole corpus as well, in `make slow`, where that is there.
 SAMPLE_AND_WHOLE = ("sample", pytest.param("whole", marks=pytest.mark.slow)) if CORPORA.is_dir() else ("sample",)

@@ -20,12 +20,12 @@ from losslake_ingest.run import ingest
 from losslake_ingest.sources.member import Member
 from losslake_ingest.sources.open import open_source
 from losslake_schema.tables import STUDY_KEYS
+from tests.conformance.corpora import CORPORA
 from tests.ingest.bundles.made_up import members
 from tests.published.test_names import PUBLISHED
-from tests.repository.checkout import ROOT
 
 FOLDER = PUBLISHED / "algoperf"
-ARCHIVE = ROOT.parent / "shared" / "corpora" / publication(FOLDER).logs[0].path
+ARCHIVE = CORPORA / publication(FOLDER).logs[0].path
 BETWEEN = {"loss": "train/batch_loss", "grad_norm": "train/grad_norm"}
 OF_NADAMW = "algoperf_v05/logs/self_tuning/nadamw_sequential/study_0/wmt_jax/trial_1"
 

@@ -14,11 +14,11 @@ from losslake_ingest.publication import publication
 from losslake_ingest.run import ingest
 from losslake_ingest.sources.member import Member
 from losslake_ingest.sources.open import open_source
+from tests.conformance.corpora import CORPORA
 from tests.published.test_names import PUBLISHED
-from tests.repository.checkout import ROOT
 
 FOLDER = PUBLISHED / "colpret"
-ARCHIVE = ROOT.parent / "shared" / "corpora" / publication(FOLDER).logs[0].path
+ARCHIVE = CORPORA / publication(FOLDER).logs[0].path
 TOKENS, PERIOD = 2_048 * 114, 10_000
 Curves = dict[str, dict[int, float]]
 

@@ -91,7 +91,9 @@ class Sweep:
 
     @cached_property
     def previous_steps(self) -> Floats:
-        """The steps of the evaluations before these; NaN for none."""
+        """The steps of the evaluations before these; NaN for none. Those of points of convergence count as exact."""
+        if self.search.facts.is_reference:
+            return np.where(np.isfinite(self.steps), self.steps, np.nan)
         previous = np.full(self.steps.shape, np.nan)
         for study, envelope in enumerate(self.merged.envelopes):
             hits = envelope.first_hits(self.targets)

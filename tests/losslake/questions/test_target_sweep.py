@@ -12,14 +12,16 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from losslake.analysis.break_points import max_useful_batch_size, perfect_scaling_end
-from losslake.questions import target_sweep
+from losslake.questions import critical_batch_size, target_sweep
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.trials.claims import EVERY_SIZE, FEWEST
 from losslake.questions.trials.scaling_curve import scaling_curve
 from losslake.questions.trials.search import open_search
 from losslake.questions.trials.selection import Goal, Selection
+from losslake_schema.names import Workload
 from losslake_schema.reached import Comparator
+from tests.critical_batch_sizes import PRINTED, zhang_lake
 from tests.losslake.questions.views import METRIC, OTHER, WORKLOAD, answer_to, view_of
 from tests.made_up_lake import ERROR
 from tests.oracle import Row
@@ -175,3 +177,17 @@ def test_over_http_targets_are_chosen_between_the_ends_that_are_given(client: Te
     asked = {"workload": "shelf/deep/mnist/cnn/sgd", "metric": ERROR, "target_max": "0.3"}
     targets = [row["target"] for row in client.get("/v1/analysis/target-sweep", params=asked).json()["rows"]]
     assert targets == [0.3, 0.2]
+
+
+def test_steps_of_points_of_convergence_count_as_exact(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Otherwise all nine batch sizes of the models of Zhang et al. 2024 would reach the target too soon to tell."""
+    lake = zhang_lake(tmp_path_factory)
+    view = ReleaseView.open(lake, lake.release())
+    for name, *_ in PRINTED.values():
+        selection = Selection((Workload("critical-batch-size", "c4", name, "adamw"),), "val/converged")
+        answer = answer_to(target_sweep.QUESTION, view, selection)
+        (row,) = answer.table().to_pylist()
+        at_goal: dict[str, Any] = {"target": 1.0, "comparator": "inclusive"}
+        expected, _ = answer_to(critical_batch_size.QUESTION, view, selection, **at_goal).table().to_pylist()
+        assert row["critical_batch_size"] == pytest.approx(expected["critical_batch_size"], rel=1e-9)
+        assert any("count as exact" in text for text in answer.facts["warnings"])
