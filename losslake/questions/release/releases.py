@@ -70,7 +70,10 @@ class Releases:
     def start(self) -> None:
         """Start to look for newer releases; open the newest first, unless its files have to be built, if possible."""
         self._is_starting = bool(self._seconds_between_looks) and not self._opens_at_once()
-        if not self._is_starting:
+        if self._is_starting:
+            # Requests for older releases, which don't wait for the newest, have to say what was withdrawn from them.
+            self.notices.refresh(None)
+        else:
             self._refresh_and_log()
         if not self._seconds_between_looks:
             return

@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 
 from losslake.lake.lake import Lake
 from losslake.lake.notices import read_notices
+from losslake.questions.release.releases import Releases
 from losslake_cli.changes.erase import erase_completely
 from losslake_ingest.releases.withdrawal import restore, withdraw
 from losslake_ingest.run import ingest
@@ -115,6 +116,18 @@ def test_trials_that_came_later_are_not_named_on_earlier_releases(lake: Lake, tm
     with TestClient(without_sql(lake)) as client:
         assert "withdrawn</strong>" not in client.get("/releases/1").text
         assert "withdrawn</strong>" in client.get("/releases/2").text
+
+
+def test_withdrawals_are_known_before_the_files_of_the_newest_release_are_built(lake: Lake) -> None:
+    """A page of an older release, which doesn't wait for these, would lack them."""
+    withdraw(lake, [f"{WORKLOAD}/8/2"], "wrong", "me")
+    releases = Releases(lake)
+    releases.start()
+    try:
+        assert releases.notices.version
+        assert releases.notices.of(lake.release(1)).all
+    finally:
+        releases.stop()
 
 
 def test_tombstones_are_on_the_page_of_the_release_and_in_the_list(lake: Lake, tmp_path: Path) -> None:
