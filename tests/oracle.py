@@ -272,7 +272,7 @@ def amount_of(
     accelerators: float | None,
     facts: Mapping[str, float] | None = None,
 ) -> float | None:
-    """What steps are in what is counted; None where it isn't known. facts: of the trial's model."""
+    """Return steps in the unit of a measure; None where it isn't known. facts: of the trial's model."""
     if measure in ("tokens", "flops"):
         tokens, flops = (facts or {}).get("tokens_per_example"), flops_per_token(facts or {})
         if tokens is None or (measure == "flops" and flops is None):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -79,6 +79,22 @@ class CriticalBatchSize:
         return self.scale * critical_batch_size + self.shift
 
 
+def tested_curve(
+    batch_sizes: npt.ArrayLike,
+    steps: npt.ArrayLike,
+    censored_at: npt.ArrayLike | None = None,
+    previous_steps: npt.ArrayLike | None = None,
+    kind: Kind = "robust",
+    n_trials: npt.ArrayLike | None = None,
+) -> CurveFit:
+    """Fit the hyperbola to one curve and test whether the data support it, without other ranges of B_c.
+
+    The arguments are those of fit_curve.
+    """
+    fit = fit_hyperbola(batch_sizes, steps, censored_at, kind)
+    return CurveFit(fit, identifiability(batch_sizes, steps, censored_at, previous_steps, kind, n_trials))
+
+
 def fit_curve(
     batch_sizes: npt.ArrayLike,
     steps: npt.ArrayLike,
@@ -96,14 +112,13 @@ def fit_curve(
     Source: delta method, residual bootstrap and runs test as in METHODS 3.3; see the functions called.
     """
     sizes, counts = checked_curve(batch_sizes, steps)
-    fit = fit_hyperbola(sizes, counts, censored_at, kind)
-    tested = identifiability(sizes, counts, censored_at, previous_steps, kind, n_trials)
-    if fit is None or not tested.is_identifiable:
-        return CurveFit(fit, tested)
+    tested = tested_curve(sizes, counts, censored_at, previous_steps, kind, n_trials)
+    fit = tested.fit
+    if fit is None or not tested.known.is_identifiable:
+        return tested
     error = float(log_standard_errors(sizes, counts, censored_at, kind)[0])
     reach = float(scipy.special.stdtrit(fit.n_points - 2.0, 0.5 + 0.5 * LEVEL)) * error
-    return CurveFit(
-        fit,
+    return replace(
         tested,
         delta_method=Range(fit.critical_batch_size * math.exp(-reach), fit.critical_batch_size * math.exp(reach)),
         bootstrap=residual_bootstrap(fit, sizes, counts, kind),

@@ -646,6 +646,8 @@ class QuestionMethods:
         self,
         workload: str | Sequence[str],
         *,
+        overhead: float | None = None,
+        optimal_batch_size: float | None = None,
         result: Literal["best_trial", "best_setting"] | None = None,
         seeds: Literal["median", "mean"] | None = None,
         metric: str | None = None,
@@ -653,14 +655,15 @@ class QuestionMethods:
         unit: Literal["tokens", "batch_unit"] | None = None,
         law: Literal["weighted", "equal", "linear"] | None = None,
         fit: Literal["robust", "least-squares"] | None = None,
-        overhead: float | None = None,
-        optimal_batch_size: float | None = None,
     ) -> Result:
         """Return the answer of /v1/analysis/critical-batch-law.
 
         Laws of the critical batch size in model size, tokens and loss over workloads, beside published ones.
 
         Args:
+            overhead: For zhang2024: the share of extra examples, over the optimal batch size, at the critical one.
+            optimal_batch_size: For zhang2024: the batch size that the overhead is relative to, in the batch_unit of
+                each workload; default: that paper's, for language models.
             result: best_trial: the trial that takes the least, as of a search. best_setting: the setting whose
                 seeds take the least, as of repeated settings, where the best of more trials is better by chance.
                 Default: best_setting where at least half of the trials are of settings of three trials or more;
@@ -677,14 +680,13 @@ class QuestionMethods:
             law: weighted: points count by their intervals, and scatter beyond these; equal: plain least squares of
                 logarithms; linear: plain least squares of batch sizes.
             fit: The fit of each point, as of critical-batch-size: robust or least-squares.
-            overhead: For zhang2024: the share of extra examples, over the optimal batch size, at the critical one.
-            optimal_batch_size: For zhang2024: the batch size that the overhead is relative to, in the batch_unit of
-                each workload.
         """
     def critical_batch_size(
         self,
         workload: str | Sequence[str],
         *,
+        overhead: float | None = None,
+        optimal_batch_size: float | None = None,
         metric: str | None = None,
         direction: Literal["minimize", "maximize"] | None = None,
         fields: str | None = None,
@@ -702,14 +704,15 @@ class QuestionMethods:
         result: Literal["best_trial", "best_setting"] | None = None,
         seeds: Literal["median", "mean"] | None = None,
         fit: Literal["robust", "least-squares"] | None = None,
-        overhead: float | None = None,
-        optimal_batch_size: float | None = None,
     ) -> Result:
         """Return the answer of /v1/analysis/critical-batch-size.
 
         The critical batch size of workloads with intervals, or bounds where the data support no estimate.
 
         Args:
+            overhead: For zhang2024: the share of extra examples, over the optimal batch size, at the critical one.
+            optimal_batch_size: For zhang2024: the batch size that the overhead is relative to, in the batch_unit of
+                each workload; default: that paper's, for language models.
             workload: The workload: collection/dataset/model/optimizer. A collection may contain slashes. May be
                 repeated. `*` stands for any text within one of the four parts: such a pattern pools the trials of
                 all workloads that it matches by batch size, and `pooled` lists them. Ties then go to the first
@@ -743,9 +746,6 @@ class QuestionMethods:
                 target.
             fit: robust: Huber loss in log space, never-reached batch sizes too; least-squares: plain, as Zhang et
                 al. 2024.
-            overhead: For zhang2024: the share of extra examples, over the optimal batch size, at the critical one.
-            optimal_batch_size: For zhang2024: the batch size that the overhead is relative to; default: that
-                paper's, for language models.
         """
     def doublings(
         self,

@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from losslake.analysis.batch_laws import published_laws
-from losslake.analysis.critical_batch_size import OPTIMAL_BATCH_SIZE, OVERHEAD
 from losslake.analysis.hyperbola import Kind
 from losslake.analysis.measured_levels import stated
 from losslake.analysis.power_law import FEWEST_POINTS, LawKind
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
+from losslake.questions.critical_batch_size import ZhangParameters
 from losslake.questions.declaration.cost import Cost
-from losslake.questions.declaration.parameters import BATCH_UNIT, MOST_PLACES, ReleaseParameters, ResultParameters
+from losslake.questions.declaration.parameters import MOST_PLACES, ReleaseParameters, ResultParameters
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Finding, ReleaseSummary, Summary, entry
 from losslake.questions.laws.critical_points import CriticalPoint, critical_points
@@ -44,7 +44,7 @@ _HOW: dict[LawKind, str] = {
 }
 
 
-class CriticalBatchLawParameters(ResultParameters, ReleaseParameters):
+class CriticalBatchLawParameters(ResultParameters, ZhangParameters, ReleaseParameters):
     """The workloads of a law, and how it is fitted."""
 
     workload: Annotated[list[str], shown([PATTERN], min_length=1, max_length=MOST_PLACES)]
@@ -62,12 +62,6 @@ class CriticalBatchLawParameters(ResultParameters, ReleaseParameters):
     linear: plain least squares of batch sizes."""
     fit: Annotated[Kind, shown("least-squares")] = "robust"
     """The fit of each point, as of critical-batch-size: robust or least-squares."""
-    overhead: Annotated[float, shown(0.2, "none: a ratio", gt=0, le=1000, allow_inf_nan=False)] = OVERHEAD
-    """For zhang2024: the share of extra examples, over the optimal batch size, at the critical one."""
-    optimal_batch_size: Annotated[float, shown(256, BATCH_UNIT, ge=0, le=1e18, allow_inf_nan=False)] = (
-        OPTIMAL_BATCH_SIZE
-    )
-    """For zhang2024: the batch size that the overhead is relative to, in the batch_unit of each workload."""
 
 
 class CriticalBatchLawRow(Row):

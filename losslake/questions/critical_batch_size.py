@@ -26,7 +26,7 @@ from losslake.analysis.settings import drawn_alike
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.cost import Cost
-from losslake.questions.declaration.parameters import BATCH_UNIT, GoalParameters, ResultParameters
+from losslake.questions.declaration.parameters import BATCH_UNIT, GoalParameters, Parameters, ResultParameters
 from losslake.questions.declaration.question import Question
 from losslake.questions.declaration.summary import Finding, GoalSummary, ResultSummary, Summary, results_of
 from losslake.questions.release.errors import BadParameter
@@ -53,17 +53,23 @@ _HOW = {
 }
 
 
-class CriticalBatchSizeParameters(ResultParameters, GoalParameters):
-    """The parameters of the critical batch size."""
+class ZhangParameters(Parameters):
+    """The numbers in the definition zhang2024 of a critical batch size."""
 
-    fit: Annotated[Kind, shown("least-squares")] = "robust"
-    """robust: Huber loss in log space, never-reached batch sizes too; least-squares: plain, as Zhang et al. 2024."""
     overhead: Annotated[float, shown(0.2, "none: a ratio", gt=0, le=1000, allow_inf_nan=False)] = OVERHEAD
     """For zhang2024: the share of extra examples, over the optimal batch size, at the critical one."""
     optimal_batch_size: Annotated[float, shown(256, BATCH_UNIT, ge=0, le=1e18, allow_inf_nan=False)] = (
         OPTIMAL_BATCH_SIZE
     )
-    """For zhang2024: the batch size that the overhead is relative to; default: that paper's, for language models."""
+    """For zhang2024: the batch size that the overhead is relative to, in the batch_unit of each workload; default: that
+    paper's, for language models."""
+
+
+class CriticalBatchSizeParameters(ResultParameters, GoalParameters, ZhangParameters):
+    """The parameters of the critical batch size."""
+
+    fit: Annotated[Kind, shown("least-squares")] = "robust"
+    """robust: Huber loss in log space, never-reached batch sizes too; least-squares: plain, as Zhang et al. 2024."""
 
 
 class CriticalBatchSizeRow(Row):
@@ -142,8 +148,8 @@ class CriticalBatchSizeSummary(ResultSummary, GoalSummary, Finding):
     optimal_batch_size: Annotated[float, shown(256, "batch_unit of the study")]
     """The optimal batch size of zhang2024."""
     noise_scales: list[NoiseScale]
-    """By workload: the simple noise scale of the gradient, `train/noise_scale`. It is of the gradient, not of the steps
-    to a target, and so another quantity than the critical batch size."""
+    """By workload: the simple noise scale of the gradient, `train/noise_scale`. The critical batch size is another
+    quantity: it is a property of the steps to a target."""
 
 
 def _answer(view: ReleaseView, parameters: CriticalBatchSizeParameters) -> Answer:

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from losslake.analysis.batch_laws import Law, published_laws
 from losslake.analysis.critical_batch_size import OPTIMAL_BATCH_SIZE, OVERHEAD
+from losslake.analysis.loss_law import FLOPS_PER_PARAMETER
 from losslake.output.answer import Answer
 from losslake.output.rows import Row, shown
 from losslake.questions.declaration.parameters import MOST_PLACES, ReleaseParameters
@@ -25,8 +26,6 @@ from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake_schema.names import Workload
 from losslake_schema.quantities import plural
 
-FLOPS = 6.0
-"""FLOPs of training per parameter and token, forward and backward: the rule C = 6 N D, without attention."""
 _STORED = Meaning("mccandlish2018", "tokens", OVERHEAD, OPTIMAL_BATCH_SIZE)
 Count = Annotated[float, Field(ge=1, le=1e30, allow_inf_nan=False)]
 
@@ -117,7 +116,7 @@ class RecommendSummary(ReleaseSummary, Finding):
 def _answer(view: ReleaseView, parameters: RecommendParameters) -> Answer:
     """Return a row by law; raises UnknownName and BadParameter."""
     values = {"parameters": parameters.parameters, "tokens": parameters.tokens}
-    values["compute"] = FLOPS * parameters.parameters * parameters.tokens
+    values["compute"] = FLOPS_PER_PARAMETER * parameters.parameters * parameters.tokens
     if parameters.loss is not None:
         values["loss"] = parameters.loss
     stored = _workloads(view, parameters.workload)
@@ -216,7 +215,7 @@ def _cheapest_ratios(law: Law, points: Sequence[LawPoint]) -> tuple[list[float],
         tokens = factor * sizes * steps[reached]
         best = int(tokens.argmin())
         values = {"parameters": each.values["parameters"], "tokens": float(tokens[best])}
-        values["compute"] = FLOPS * values["parameters"] * values["tokens"]
+        values["compute"] = FLOPS_PER_PARAMETER * values["parameters"] * values["tokens"]
         expected = law.value(values)
         if expected is not None and 0 < best < len(sizes) - 1:
             ratios.append(expected / (factor * float(sizes[best])))

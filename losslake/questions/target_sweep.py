@@ -278,11 +278,8 @@ def _rows(one: Sweep, fits: IdentifiedFits, targets: Floats, compared: Ranks | N
 
 
 def _examples(one: Sweep) -> Floats:
-    """Return examples, targets by studies; inf for never, at batch size 0 as well."""
-    sizes = np.broadcast_to(np.asarray(one.batch_sizes, np.float64), one.steps.shape)
-    examples: Floats = np.full(one.steps.shape, np.inf)
-    np.multiply(one.steps, sizes, out=examples, where=np.isfinite(one.steps))
-    return examples
+    """Return examples, targets by studies; inf for never."""
+    return one.steps * np.asarray(one.batch_sizes, np.float64)
 
 
 def _sizes(one: Sweep, points: BreakPoints) -> list[int | None]:

@@ -20,7 +20,7 @@ from tests.published.test_names import PUBLISHED, table
 FOLDER = PUBLISHED / "pythia"
 ARCHIVE = CORPORA / publication(FOLDER).logs[0].path
 TOKENS = 299_892_736_000
-"""Of each run, as the README of EleutherAI/pythia states."""
+"""The tokens of each run, as the README of EleutherAI/pythia states."""
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_every_run_takes_the_same_tokens() -> None:
 
 
 def test_parameters_are_those_of_the_layers() -> None:
-    """Of GPT-NeoX: attention and MLP with biases, two layer norms a layer and one at the end; untied embeddings."""
+    """GPT-NeoX has biases in attention and MLP, two layer norms a layer and one at the end, and untied embeddings."""
     layers = {"70m": (6, 512), "160m": (12, 768), "410m": (24, 1024), "1b": (16, 2048), "1.4b": (24, 2048),
               "2.8b": (32, 2560), "6.9b": (32, 4096), "12b": (36, 5120)}  # fmt: skip
     for row in table(FOLDER / "models.csv"):

@@ -12,7 +12,7 @@ from losslake_schema.errors import LossLakeError
 from losslake_schema.registry import DIRECTIONS, collections, goals, metric_named, metrics
 
 WITHOUT_DIRECTION = {"train/grad_norm", "train/noise_scale"}
-"""Of these, neither a lower nor a higher value is better."""
+"""Metrics of which neither lower nor higher values are better."""
 
 
 def test_every_registered_metric_has_direction_unit_and_description() -> None:

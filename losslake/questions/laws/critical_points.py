@@ -10,9 +10,8 @@ from functools import cached_property
 import pyarrow as pa
 
 from losslake.analysis.best_setting import Seeds
-from losslake.analysis.critical_batch_size import CurveFit
-from losslake.analysis.hyperbola import Kind, fit_hyperbola
-from losslake.analysis.identifiability import identifiability
+from losslake.analysis.critical_batch_size import CurveFit, tested_curve
+from losslake.analysis.hyperbola import Kind
 from losslake.questions.declaration.parameters import GoalParameters
 from losslake.questions.release.errors import BadParameter, UnknownName
 from losslake.questions.release.view import ReleaseView
@@ -107,7 +106,7 @@ def critical_points(
     """
     points, left_out = [], {}
     for facts in workloads:
-        if len(facts.batch_sizes) - facts.has_schedules < FEWEST_BATCH_SIZES:
+        if len(facts.fixed_sizes) < FEWEST_BATCH_SIZES:
             left_out[facts] = _FEW
             continue
         try:
@@ -120,11 +119,8 @@ def critical_points(
             continue
         (search,) = open_searches(view, replace(parameters.selection(), result=result, seeds=seeds))
         curve = usable_curve(search, scaling_curve(search, parameters.goal))
-        points.append(CriticalPoint(view, search, parameters.metric, parameters.goal, curve, _fit(curve, kind)))
+        fit = tested_curve(
+            curve.batch_sizes, curve.tuned_steps, curve.censored_at, curve.previous_steps, kind, curve.n_trials
+        )
+        points.append(CriticalPoint(view, search, parameters.metric, parameters.goal, curve, fit))
     return points, left_out
-
-
-def _fit(curve: UsableCurve, kind: Kind) -> CurveFit:
-    sizes, steps = curve.batch_sizes, curve.tuned_steps
-    known = identifiability(sizes, steps, curve.censored_at, curve.previous_steps, kind, curve.n_trials)
-    return CurveFit(fit_hyperbola(sizes, steps, curve.censored_at, kind), known)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from losslake.analysis.break_points import Domination, dominated
+from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.trials.batch_size_words import joined
 from losslake.questions.trials.search import Search, at
 from losslake.questions.trials.selection import Goal
@@ -52,17 +53,25 @@ def scaling_curve(search: Search, goal: Goal) -> ScalingCurve:
     """Return the scaling curve of a workload for a goal."""
     results, facts = study_results(search, goal), search.facts
     is_reached = results.row != NEVER
-    has_previous = is_reached & (results.previous_step >= 0)
-    # Nobody knows the evaluations before a published point of convergence: no spacing may be invented for them.
-    before_first = np.where(is_reached & facts.is_reference, results.steps, np.nan)
+    steps = np.where(is_reached, results.steps, np.inf)
     return ScalingCurve(
         batch_sizes=np.asarray(facts.batch_sizes, np.float64),
-        steps=np.where(is_reached, results.steps, np.inf),
-        previous_steps=np.where(has_previous, results.previous_step, before_first),
+        steps=steps,
+        previous_steps=known_before(facts, steps, results.previous_step),
         censored_at=search.last_steps,
         n_trials=search.n_admitted,
         n_reached=results.n_reached,
     )
+
+
+def known_before(facts: WorkloadFacts, steps: Floats, previous_steps: Integers) -> Floats:
+    """Return the steps of the evaluations before these, NaN for none, and where the target is never reached.
+
+    steps: inf for never. previous_steps: below 0 for none. Nobody knows the evaluations before a published point of
+    convergence: no spacing may be invented for it, so its steps count as exact.
+    """
+    known = np.where(previous_steps >= 0, previous_steps, steps if facts.is_reference else np.nan)
+    return np.where(np.isfinite(steps), known, np.nan)
 
 
 def trial_steps(search: Search, goal: Goal) -> Floats:
@@ -139,13 +148,11 @@ class UsableCurve:
     def left_out(self) -> Iterator[str]:
         """Yield in words the batch sizes without usable steps."""
         curve = self.measured
-        at_once, sizeless = curve.is_reached & (curve.steps <= 0), curve.batch_sizes <= 0
+        at_once = curve.is_reached & (curve.steps <= 0)
         yield from never_reached(self.search, curve)
         if at_once.any():
             where = f"batch size {self._listed(at_once)}"
             yield f"{self.name}: the target is reached at step 0 at {where}: give a harder one"
-        if sizeless.any():
-            yield f"{self.name}: batch size {self._listed(sizeless)} can't be placed on a logarithmic scale"
         yield from self._dominated()
 
     def _dominated(self) -> Iterator[str]:
@@ -172,7 +179,7 @@ def usable_curve(search: Search, measured: ScalingCurve, tau: float | None = Non
 
     measured: the whole curve, of the same search. tau: the tolerance of dominated batch sizes; None: that of the rule.
     """
-    usable = np.flatnonzero((measured.batch_sizes > 0) & (measured.steps > 0)).astype(np.int64)
+    usable = np.flatnonzero(measured.steps > 0).astype(np.int64)
     sizes, steps, before = (each[usable] for each in (measured.batch_sizes, measured.steps, measured.previous_steps))
     domination = dominated(sizes, steps, search.rule.undertuned_tau if tau is None else tau, before)
     censored_at = measured.censored_at[usable].astype(np.float64)

@@ -13,6 +13,7 @@ from losslake.analysis.best_setting import setting_envelope
 from losslake.analysis.break_points import BreakPoints, dominated, max_useful, perfect_ends
 from losslake.analysis.envelope import Envelope, lower_envelope, steps_to_targets
 from losslake.analysis.identifiability import IdentifiedFits, identified_fits
+from losslake.questions.trials.scaling_curve import known_before
 from losslake.questions.trials.search import Search
 from losslake_schema.reached import NEVER, Floats
 
@@ -76,8 +77,8 @@ class Sweep:
 
     @cached_property
     def usable_steps(self) -> Floats:
-        """The same, NaN where there is no logarithm: at batch size 0, or where the target was reached at step 0."""
-        return np.where((self.steps > 0) & (np.asarray(self.batch_sizes) > 0), self.steps, np.nan)
+        """The same, NaN where there is no logarithm: where the target was reached at step 0."""
+        return np.where(self.steps > 0, self.steps, np.nan)
 
     @cached_property
     def tuned_steps(self) -> Floats:
@@ -91,16 +92,13 @@ class Sweep:
 
     @cached_property
     def previous_steps(self) -> Floats:
-        """The steps of the evaluations before these; NaN for none. Those of points of convergence count as exact."""
-        if self.search.facts.is_reference:
-            return np.where(np.isfinite(self.steps), self.steps, np.nan)
-        previous = np.full(self.steps.shape, np.nan)
+        """The steps of the evaluations before these, as known_before has them."""
+        previous = np.full(self.steps.shape, NEVER, np.int64)
         for study, envelope in enumerate(self.merged.envelopes):
             hits = envelope.first_hits(self.targets)
             is_hit = hits != NEVER
-            steps = envelope.previous_step[hits[is_hit]]
-            previous[is_hit, study] = np.where(steps >= 0, steps, np.nan)
-        return previous
+            previous[is_hit, study] = envelope.previous_step[hits[is_hit]]
+        return known_before(self.search.facts, self.steps, previous)
 
     def perfect_ends(self) -> BreakPoints:
         """Return the end of perfect scaling by target."""
@@ -112,14 +110,12 @@ class Sweep:
 
     def fits(self) -> IdentifiedFits:
         """Return the fit by target, or why there is none."""
-        sizes = np.asarray(self.batch_sizes, np.float64)
-        kept = sizes > 0
         return identified_fits(
-            sizes[kept],
-            self.tuned_steps[:, kept],
-            self.search.last_steps[kept],
-            self.previous_steps[:, kept],
-            None if self.search.rule.is_of_settings else self.search.n_admitted[kept],
+            np.asarray(self.batch_sizes, np.float64),
+            self.tuned_steps,
+            self.search.last_steps,
+            self.previous_steps,
+            None if self.search.rule.is_of_settings else self.search.n_admitted,
         )
 
 
