@@ -62,6 +62,10 @@ class Draw:
         times = " ".join(f"{size}={0.1 + size / 1000}" for size in sorted({sizes[0], sizes[-1]}))
         return with_query(page_path(workload), [*self.goal(workload), ("step_times", times)])
 
+    def count(self, fewest: float, most: float) -> str:
+        """Return a count of parameters or tokens. fewest, most: powers of ten."""
+        return f"{10 ** self.chance.uniform(fewest, most):.3g}"
+
     def stops(self) -> str:
         """Return the address of the stops of a workload's slider."""
         workload = self.workload()
@@ -107,6 +111,7 @@ PAGES: tuple[tuple[str, Callable[[Draw], str]], ...] = (
     ("viewer", lambda draw: with_query("/viewer", draw.viewed())),
     ("advice", lambda draw: draw.advised()),
     ("atlas", lambda _: "/batch-size"),
+    ("laws", lambda draw: with_query("/laws", [("parameters", draw.count(7, 11)), ("tokens", draw.count(9, 13))])),
     ("frontier", lambda _: "/compare?dataset=%2A"),
     ("papers", lambda _: "/docs/papers"),
     ("results", lambda _: "/results"),

@@ -120,6 +120,13 @@ TRAPS = (
     Trap("compare", _query("/compare", ("workload", str(WORKLOAD)), ("workload", str(OTHER))), TEMPLATE),
     Trap("results", _query("/results", ("q", SCRIPT), ("organisation", IMAGE))),
     Trap("odd order of results", _query("/results", ("sort", SCRIPT)), SCRIPT, 422),
+    Trap("laws", "/laws"),
+    Trap(
+        "laws of hostile workloads",
+        _query("/laws", ("critical_workload", str(WORKLOAD)), ("loss_workload", str(OTHER))),
+    ),
+    Trap("odd pattern of laws", _query("/laws", ("critical_workload", SCRIPT)), SCRIPT, 422),
+    Trap("odd parameters of laws", _query("/laws", ("parameters", SCRIPT)), "", 422),
     Trap("optimizers", "/optimizers"),
     Trap("odd competition", _query("/optimizers", ("collection", SCRIPT)), SCRIPT, 422),
     Trap("batch size", "/batch-size", TEMPLATE),

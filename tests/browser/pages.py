@@ -46,6 +46,7 @@ PAGES = (
         ready=".live canvas",
         of="/batch-size?workload=bundled/digits/mlp_64/sgd&metric=val/classification_error&target=0.035",
     ),
+    Shown("laws", "/laws", "2 laws of the optimal batch size give"),
     Shown("optimizers", "/optimizers", "This release has no competition of AlgoPerf."),
     Shown(
         "frontier",

@@ -15,12 +15,18 @@ from losslake.figures.drawing import ChartPanels, ChartRequest, Kind
 from losslake.figures.frame import Frame
 from losslake.figures.layers import COUNT, DECIMAL, Plot, layer, tip
 from losslake.figures.panel import ChartRow, Panel
+from losslake_schema.quantities import counted
 
 _POINTS, _FIT = "Workloads", "Fitted law"
 _TITLES = {
     "parameters": "Parameters of the model",
     "tokens": "Fewest tokens to the target",
     "loss": "Loss of the target, nats",
+}
+_IN_WORDS = {
+    "parameters": "the parameters of the model",
+    "tokens": "the fewest tokens to the target",
+    "loss": "the loss of the target",
 }
 _STEPS = 40
 _TOOLTIP = [
@@ -59,7 +65,7 @@ def draw(request: ChartRequest) -> ChartPanels:
         )
         for name in names
     ]
-    return ChartPanels(panels, notes, shares_legend=True, summary=[_in_words(law) for law in laws.values()])
+    return ChartPanels(panels, notes, shares_legend=True, summary=[law_in_words(law) for law in laws.values()])
 
 
 KIND = Kind("critical-batch-law", "/v1/analysis/critical-batch-law", draw)
@@ -128,11 +134,12 @@ def _band(law: Mapping[str, Any]) -> list[ChartRow]:
     ]
 
 
-def _in_words(law: Mapping[str, Any]) -> str:
+def law_in_words(law: Mapping[str, Any]) -> str:
+    """Return how the critical batch size depends on a variable in a sentence. law: an entry of `laws`."""
+    what = _IN_WORDS[law["variable"]]
     if not _is_fitted(law):
-        return f"{law['n_points']} workloads by {law['variable']}: no law, since {law['refused']}."
+        return f"No law of {counted(law['n_points'], 'workload')} in {what}: {law['refused']}."
     ends = f"{law['exponent_lower']:.2f} to {law['exponent_upper']:.2f}"
-    return (
-        f"The critical batch size of {law['n_points']} workloads grows as {law['variable']} to the power "
-        f"{law['exponent']:.2f} ({ends})."
-    )
+    verb = "grows as" if law["exponent"] > 0 else "varies as"
+    power = f"{law['exponent']:.2f} ({ends})"
+    return f"The critical batch size of {law['n_points']} workloads {verb} {what} to the power {power}."

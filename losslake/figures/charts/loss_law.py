@@ -17,7 +17,7 @@ from losslake.figures.frame import Frame
 from losslake.figures.layers import BATCH_SIZE, DECIMAL, TRIAL, Plot, category, layer, tip
 from losslake.figures.panel import ChartRow, Panel
 from losslake.questions.release.workload_facts import workload_labels
-from losslake_schema.quantities import counted
+from losslake_schema.quantities import abbreviated, capitalized, counted
 
 _MOST_LINES = 7
 # How far lines go on beyond the most tokens of any point, and on how many places they are drawn.
@@ -31,7 +31,6 @@ _TOOLTIP = [
     tip("loss", "Loss", DECIMAL),
     tip("fitted", "Loss of the law", DECIMAL),
 ]
-_UNITS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
 
 
 def draw(request: ChartRequest) -> ChartPanels:
@@ -41,7 +40,7 @@ def draw(request: ChartRequest) -> ChartPanels:
     """
     points = [row for row in request.rows.to_pylist() if row["left_out_because"] is None]
     sizes = _drawn_sizes(sorted({row["n"] for row in points}))
-    labels = [in_words(size) for size in sizes]
+    labels = [abbreviated(size) for size in sizes]
     logs = np.log(sizes) if sizes else np.zeros(1)
     for row in points:
         row["series"] = labels[int(np.abs(logs - np.log(row["n"])).argmin())]
@@ -106,14 +105,6 @@ def residual_chart(points: Sequence[ChartRow], labels: Sequence[str], panel: Pan
     return frame.plot(layers, "" if fitted else "No law is fitted.")
 
 
-def in_words(number: float) -> str:
-    """Return a number of parameters or tokens to three digits: 48M, 1.98B."""
-    for unit, letter in _UNITS:
-        if number >= 0.9995 * unit:
-            return f"{number / unit:.3g}{letter}"
-    return f"{number:.3g}"
-
-
 def _drawn_sizes(sizes: Sequence[float]) -> list[float]:
     """Return the sizes that have a line: those nearest to as many as fit, evenly by their logarithms.
 
@@ -122,7 +113,7 @@ def _drawn_sizes(sizes: Sequence[float]) -> list[float]:
     logs = np.log(sizes)
     wanted = np.linspace(logs.min(initial=np.inf), logs.max(initial=-np.inf), _MOST_LINES) if len(sizes) else logs
     nearest = {int(np.abs(logs - place).argmin()) for place in wanted}
-    return [*{in_words(sizes[place]): sizes[place] for place in sorted(nearest)}.values()]
+    return [*{abbreviated(sizes[place]): sizes[place] for place in sorted(nearest)}.values()]
 
 
 def _line(points: Sequence[ChartRow], label: str, size: float, law: LossLaw) -> list[ChartRow]:
@@ -145,13 +136,28 @@ def _style(points: Sequence[ChartRow]) -> dict[str, Any]:
 
 
 def _results(facts: Mapping[str, Any]) -> list[str]:
-    """Return the law and its optimum in sentences."""
+    """Return the law, its optimum and what to know before relying on them, in sentences."""
     if not facts["law"]:
         return [f"No law is reported: {facts['refusal']}."]
     what = f"Fitted to {counted(facts['n_points'], 'point')} of {counted(facts['n_sizes'], 'model size')}"
     sentences = [f"{what}: L = {facts['law']}."]
+    bounds = [f"{each['name']} {_interval(each, '')}" for each in facts["estimates"] if each["name"] in NAMES]
+    sentences.append(f"{facts['level']:.0%} intervals: {', '.join(bounds)}.")
     for each in facts["optimum"]:
         beyond = f" (extrapolated: {each['extrapolates']})" if each["extrapolates"] else ""
-        best = f"{in_words(each['n'])} parameters, {in_words(each['d'])} tokens"
+        best = " and ".join(
+            f"{abbreviated(each[name])} {noun} ({_interval(each, f'{name}_')})"
+            for name, noun in (("n", "parameters"), ("d", "tokens"))
+        )
         sentences.append(f"Best for {each['flops']:.3g} FLOPs: {best}{beyond}.")
-    return sentences
+    return [*sentences, *(f"{capitalized(text)}." for text in facts["warnings"])]
+
+
+def _interval(values: Mapping[str, Any], prefix: str) -> str:
+    """Return an interval in words. prefix: of the names of its ends."""
+    lower, upper = (
+        None if (end := values[f"{prefix}{name}"]) is None else abbreviated(end) for name in ("lower", "upper")
+    )
+    if lower is None or upper is None:
+        return f"below {upper}" if upper else f"over {lower}" if lower else "without bounds"
+    return f"{lower} to {upper}"

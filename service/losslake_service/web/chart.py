@@ -23,6 +23,8 @@ _WIDE_PAGES = {
     "league": "/optimizers",
     "records": "/optimizers",
 }
+# The parameter of the page of laws that has the workloads of a chart.
+_LAW_WORKLOADS = {"critical-batch-law": "critical_workload", "loss-law": "loss_workload"}
 _ANSWERS = {kind.name: kind.answer for kind in kinds()}
 
 
@@ -95,6 +97,8 @@ class Chart:
             # Of a pattern such as */imagenet/*/*, the page takes the data set.
             parts = [("dataset", value.split("/")[-3]) for value in workloads[:1]]
             return with_query(_WIDE_PAGES[self.kind], [*parts, *(pair for pair in query if pair[0] != "workload")])
+        if self.kind in _LAW_WORKLOADS:
+            return with_query("/laws", [(_LAW_WORKLOADS[self.kind] if k == "workload" else k, v) for k, v in query])
         if self.kind == "advice":
             times = ",".join(value for name, value in query if name == "step_time")
             named = {"price": "price", "accelerators": "trial_accelerators", "budget": "budget"}

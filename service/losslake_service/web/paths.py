@@ -19,6 +19,7 @@ from losslake_service.web.pages.compare import COMPARE
 from losslake_service.web.pages.discovery import add_discovery
 from losslake_service.web.pages.documentation import DOCS, DOCUMENT, picture_of_document
 from losslake_service.web.pages.home import HOME
+from losslake_service.web.pages.laws import LAWS
 from losslake_service.web.pages.optimizers import OPTIMIZERS
 from losslake_service.web.pages.reference import PATH, REFERENCE
 from losslake_service.web.pages.releases import RELEASE, RELEASES
@@ -35,8 +36,8 @@ from losslake_service.web.static_files import PREFIX, static_file
 
 # More specific paths come first.
 PAGES: tuple[PageKind, ...] = (
-    BATCH_SIZE, COMPARE, DOCS, EMBEDDED, HOME, OPTIMIZERS, OWN_RUN, OWN_RUN_TRIALS, PATH, REFERENCE, RELEASE, RELEASES,
-    RESULTS, SCHEMA, DOCUMENT, SQL, STUDY, SUGGESTIONS, TARGET_STOPS, TRIAL, VIEWER, WORKLOAD, WORKLOADS,
+    BATCH_SIZE, COMPARE, DOCS, EMBEDDED, HOME, LAWS, OPTIMIZERS, OWN_RUN, OWN_RUN_TRIALS, PATH, REFERENCE, RELEASE,
+    RELEASES, RESULTS, SCHEMA, DOCUMENT, SQL, STUDY, SUGGESTIONS, TARGET_STOPS, TRIAL, VIEWER, WORKLOAD, WORKLOADS,
 )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from losslake_service.web.chart import Chart
 from losslake_service.web.code_lines import statement
 from losslake_service.web.examples import find_example
 from losslake_service.web.goals import PageGoal, common_goal, goals_of, metrics_of, steps_by_size
+from losslake_service.web.laws.stored_laws import critical_patterns, loss_runs
 from losslake_service.web.page import PageRequest
 from losslake_service.web.per_release import once_per_release
 from losslake_service.web.workload.request import WorkloadRequest, scaling_chart
@@ -110,6 +111,12 @@ def starting_questions(request: PageRequest, example: StartingExample) -> Iterat
         "Those of all workloads in one chart, each at its own goal, with intervals.",
         request.url("/batch-size"),
     )
+    if critical_patterns(request.view) or loss_runs(request.view):
+        yield (
+            "Which batch size and learning rate do published laws give for my language model?",
+            "Laws by model size and tokens, with their ranges and their distance from stored data.",
+            request.url("/laws"),
+        )
     yield (
         f"What is the best value that any trial reached on {dataset}, and how soon?",
         "The best value of every trial against steps, examples or time, and the Pareto front of all trials.",

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from losslake.analysis.loss_law import LossLaw
-from losslake.figures.charts.loss_law import draw, in_words, law_of, loss_chart, residual_chart
+from losslake.figures.charts.loss_law import draw, loss_chart, residual_chart
 from losslake.figures.drawing import ChartPanels, ChartRequest
 from losslake.figures.figure import figure
 from losslake.figures.panel import Panel
 from losslake.questions import loss_law
 from losslake.questions.release.view import ReleaseView
+from losslake_schema.quantities import abbreviated
 from tests.losslake.figures.drawing import marks, svg_of, texts
 from tests.losslake.questions.test_loss_law import METRIC, ask, runs, view
 from tests.losslake.questions.views import WORKLOAD
@@ -71,24 +72,24 @@ def drawing(of: ReleaseView, **parameters: Any) -> ChartPanels:
 def test_a_figure_says_the_law_and_its_optimum(tmp_path: Path) -> None:
     of = view(tmp_path, runs(every=1))
     drawn = drawing(of, flops=["1e24"])
-    law = law_of(ask(of)[1])
-    assert law is not None
-    n, d = law.optimum(1e24)
-    assert drawn.results == [
-        f"Fitted to 24 points of 6 model sizes: L = {ask(of)[1]['law']}.",
-        f"Best for 1e+24 FLOPs: {in_words(n)} parameters, {in_words(d)} tokens (extrapolated: compute, n, d).",
-    ]
+    facts = ask(of, flops=["1e24"])[1]
+    bounds = {each["name"]: f"{each['lower']:.3g} to {each['upper']:.3g}" for each in facts["estimates"]}
+    (best,) = facts["optimum"]
+    n, d = (
+        "{} {noun} ({} to {})".format(
+            *(abbreviated(best[f"{name}{end}"]) for end in ("", "_lower", "_upper")), noun=noun
+        )
+        for name, noun in (("n", "parameters"), ("d", "tokens"))
+    )
+    law_, intervals, optimum, *warnings = drawn.results
+    assert law_ == f"Fitted to 24 points of 6 model sizes: L = {facts['law']}."
+    assert intervals.startswith("90% intervals: E ")
+    assert f"alpha {bounds['alpha']}, beta {bounds['beta']}." in intervals
+    assert optimum == f"Best for 1e+24 FLOPs: {n} and {d} (extrapolated: compute, n, d)."
+    assert [each.lower() for each in warnings] == [f"{each.lower()}." for each in facts["warnings"]] != []
     assert len(drawn.panels) == 2
 
 
 def test_a_figure_without_a_law_says_why(tmp_path: Path) -> None:
     drawn = drawing(view(tmp_path, runs(n=8, every=1)))
     assert drawn.results == ["No law is reported: 8 settings: a fit needs 10."]
-
-
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [(48e6, "48M"), (1.98e9, "1.98B"), (999.6e6, "1B"), (7.3e11, "730B"), (1.5e12, "1.5T"), (12, "12")],
-)
-def test_sizes_are_read_as_people_write_them(number: float, text: str) -> None:
-    assert in_words(number) == text

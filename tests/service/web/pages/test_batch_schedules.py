@@ -71,7 +71,7 @@ def test_their_statement_of_sql_finds_their_trials(client: TestClient) -> None:
     "path",
     [
         "/", "/workloads", f"/workloads/{WORKLOAD}", f"/studies/{STUDY}", f"/trials/{STUDY}/1", "/sitemap.xml",
-        "/batch-size", "/frontier",
+        "/batch-size", "/laws", "/frontier",
     ],
 )  # fmt: skip
 def test_a_lake_of_schedules_alone_has_its_pages(alone: TestClient, path: str) -> None:
