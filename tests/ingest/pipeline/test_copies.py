@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from losslake.index.serving import open_release
 from losslake.lake import publishing
 from losslake.lake.lake import Lake
 from losslake.lake.verification import verify
@@ -20,7 +21,9 @@ from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.plan import plan_ingest
 from losslake_ingest.releases.withdrawal import withdraw
 from losslake_ingest.run import ingest
+from losslake_schema.tables import STUDY_KEYS
 from tests.ingest.offers import Files, unpacked
+from tests.ingest.stored_rows import stored_rows
 
 MAPPING = """
 collection = {name = "c"}
@@ -37,16 +40,15 @@ def offer(lake: Lake, folder: Path, files: Files, mapping: str = MAPPING) -> Sum
     return ingest(lake, [unpacked(folder, {"losslake.toml": mapping.encode(), **files})])
 
 
+def trial_of(row: Mapping[str, Any]) -> str:
+    return "/".join(str(row[key]) for key in (*STUDY_KEYS, "trial_id"))
+
+
 def trials(lake: Lake, release: int | None = None) -> dict[str, str]:
     """Return the source of each trial of a release, after a check that its tables agree."""
-    found = lake.release(release)
-    connection = open_release(lake, found)
-    key = "concat_ws('/', collection, dataset, model, optimizer, batch_size, trial_id)"
-    sources = dict(connection.sql(f"SELECT {key}, source FROM trials").fetchall())
-    measured = {name for (name,) in connection.sql(f"SELECT DISTINCT {key} FROM measurements").fetchall()}
-    connection.close()
-    assert sources.keys() == measured
-    assert verify(lake, found).problems == ()
+    sources = {trial_of(row): row["source"] for row in stored_rows(lake, "trials", release)}
+    assert sources.keys() == set(map(trial_of, stored_rows(lake, "measurements", release)))
+    assert verify(lake, lake.release(release)).problems == ()
     return sources
 
 

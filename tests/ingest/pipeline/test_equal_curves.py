@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
 from losslake_ingest.bundles.writing import write_bundle
 from losslake_ingest.contracts.report import Summary
 from losslake_ingest.releases.withdrawal import withdraw
 from losslake_ingest.run import ingest
 from tests.ingest.offers import Files, unpacked
+from tests.ingest.stored_rows import stored_rows
 
 MAPPING = """
 collection = {name = "c"}
@@ -52,9 +52,11 @@ def offer(lake: Lake, folder: Path, files: Files, mapping: str = MAPPING) -> Sum
 
 def sources(lake: Lake) -> dict[int, tuple[str, list[str]]]:
     """Return the path of each trial's log and those of its copies."""
-    with open_release(lake, lake.release()) as connection:
-        rows = connection.sql("SELECT trial_id, source, also_submitted FROM trials").fetchall()
-    return {number: (source, [copy["source"] for copy in json.loads(also or "[]")]) for number, source, also in rows}
+    copies = stored_rows(lake, "copies")
+    return {
+        row["trial_id"]: (row["source"], [copy["source"] for copy in copies if copy["trial_id"] == row["trial_id"]])
+        for row in stored_rows(lake, "trials")
+    }
 
 
 @pytest.mark.parametrize(("name", "other"), [("b.jsonl", jsonl(LOSSES)), ("b.csv", spelled(LOSSES))])

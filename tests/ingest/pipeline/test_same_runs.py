@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake.index.serving import open_release
-from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
 from losslake.lake.notices import read_notices
 from losslake.lake.verification import verify
@@ -34,6 +33,7 @@ from losslake_ingest.run import ingest
 from losslake_schema.names import Study, Trial, Workload
 from losslake_schema.registry import CollectionMetadata
 from tests.ingest.offers import Files, unpacked
+from tests.ingest.stored_rows import stored_rows
 
 STUDY = Study(Workload("c", "d", "m", "o"), 8)
 NAN = math.nan
@@ -212,18 +212,12 @@ def offer(lake: Lake, folder: Path, files: Files, mapping: str = MAPPING) -> Sum
 
 def listed(lake: Lake, release: int | None = None) -> Listed:
     """Return source and other sources with their rounds, by trial, after a check that the release is whole."""
-    found = lake.release(release)
-    assert verify(lake, found).problems == ()
-    with open_release(lake, found) as connection:
-        rows = connection.sql("SELECT trial_id, source, also_submitted FROM trials ORDER BY ALL").fetchall()
-        raw = connection.sql("SELECT trial_id, source, attributes['round'] FROM copies").fetchall()
-    copies = {number: json.loads(text) for number, _, text in rows if text is not None}
-    told = sorted((number, copy["source"]) for number, many in copies.items() for copy in many)
-    assert told == sorted((number, path) for number, path, _ in raw)
-    return {
-        number: (source, {copy["source"]: copy["attributes"].get("round", "") for copy in copies.get(number, ())})
-        for number, source, _ in rows
-    }
+    assert verify(lake, lake.release(release)).problems == ()
+    copies: dict[int, dict[str, str]] = {}
+    for row in stored_rows(lake, "copies", release):
+        copies.setdefault(row["trial_id"], {})[row["source"]] = dict(row["attributes"]).get("round", "").strip('"')
+    trials = stored_rows(lake, "trials", release)
+    return {row["trial_id"]: (row["source"], copies.get(row["trial_id"], {})) for row in trials}
 
 
 BOTH: Listed = {
@@ -239,6 +233,11 @@ def test_a_run_that_was_submitted_again_is_one_trial_with_both_sources(lake: Lak
     assert copy.message.startswith("the run of v4.0/ann/r0.csv, which is trial c/d/m/o/8/1, once more: equal values")
     again = offer(lake, tmp_path / "logs", OLD | NEW | {"note.txt": b""})
     assert (again.published, again.quarantined, listed(lake)) == (False, summary.quarantined, BOTH)
+    with open_release(lake, lake.release()) as connection:
+        trials = connection.sql("SELECT trial_id, also_submitted FROM trials").fetchall()
+    ((number, text),) = (row for row in trials if row[1] is not None)
+    copies = {each["source"]: each["attributes"]["round"] for each in json.loads(text)}
+    assert (number, copies) == (1, BOTH[1][1])
 
 
 @pytest.mark.parametrize("order", [(OLD, NEW), (NEW, OLD)], ids=["old first", "new first"])
@@ -252,9 +251,8 @@ def test_the_order_of_ingests_decides_the_numbers_alone(lake: Lake, tmp_path: Pa
     for number, files in enumerate(order):
         offer(lake, tmp_path / str(number), files | {"note.txt": b""})
     assert (lake.release().number, listed(lake)) == (before, result)
-    with open_release(lake, lake.release()) as connection:
-        rounds = connection.sql("SELECT attributes['round'] FROM trials ORDER BY trial_id").fetchall()
-    assert rounds[0] == ('"4.0"',)
+    (first,) = (row for row in stored_rows(lake, "trials") if row["trial_id"] == 1)
+    assert dict(first["attributes"])["round"] == '"4.0"'
 
 
 @pytest.mark.parametrize(
@@ -312,18 +310,13 @@ def in_any_file(lake: Lake, text: str) -> bool:
     return any(text.encode() in path.read_bytes() for path in lake.folder.rglob("*") if path.is_file())
 
 
-def rows_of_copies(lake: Lake, release: int | None = None) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = read_small_table(lake.store, lake.files(lake.release(release)), "copies").to_pylist()
-    return rows
-
-
 def test_erasing_a_trial_erases_all_of_its_logs(lake: Lake, tmp_path: Path) -> None:
     offer(lake, tmp_path / "new", NEW)
     offer(lake, tmp_path / "old", OLD)
     erase(lake, ["c/d/m/o/8/1"], "law", "ada")
     for release in (1, 2):
         assert 1 not in listed(lake, release)
-        assert rows_of_copies(lake, release) == []
+        assert stored_rows(lake, "copies", release) == []
     offer(lake, tmp_path / "again", OLD | NEW)
     assert {source for source, _ in listed(lake).values()} == {"v4.0/ann/r1.csv", "v4.1/bob/r2.csv"}
 
@@ -342,7 +335,7 @@ def test_an_erased_log_is_no_longer_listed(lake: Lake, tmp_path: Path, monkeypat
     assert listed(lake)[1] == ("v4.0/ann/r0.csv", {})
     assert not in_any_file(lake, "v4.1/bob/r0.csv")
     offer(lake, tmp_path / "logs", {"note.txt": b"2"})
-    assert not any(row["source_sha256"] == sha256 for row in rows_of_copies(lake))
+    assert not any(row["source_sha256"] == sha256 for row in stored_rows(lake, "copies"))
 
 
 def test_a_bundle_keeps_copies(lake: Lake, tmp_path: Path) -> None:
@@ -363,8 +356,8 @@ def test_a_new_bundle_states_facts_of_copies_anew(lake: Lake, tmp_path: Path) ->
         offer(lake, tmp_path / "logs", OLD | NEW, mapping)
         write_bundle(lake, lake.release(), tmp_path / "c.tar", "somewhere")
         assert ingest(of_bundles, [tmp_path / "c.tar"]).published
-        assert rows_of_copies(of_bundles) == rows_of_copies(lake)
-    assert [dict(row["attributes"])["entry"] for row in rows_of_copies(of_bundles)] == ['"bob"']
+        assert stored_rows(of_bundles, "copies") == stored_rows(lake, "copies")
+    assert [dict(row["attributes"])["entry"] for row in stored_rows(of_bundles, "copies")] == ['"bob"']
     assert listed(of_bundles) == BOTH
 
 
