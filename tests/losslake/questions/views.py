@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from losslake.index.derived import decide_schedules
 from losslake.index.measurement_files import batch_of_files, scan
 from losslake.index.records import trial_records
 from losslake.index.study_files import StudyRecords
@@ -104,7 +105,7 @@ def view_of(
     }
     metrics = [metric, _DECOY] if later or unmeasured else [metric]
     studies: list[dict[str, object]] = []
-    trials: list[dict[str, object]] = []
+    trials: list[dict[str, Any]] = []
     records: list[dict[str, object]] = []
     files, store = dict[Study, list[DataFile]](), FolderStore(folder or Path())
     for workload, its_rows in workloads.items():
@@ -140,7 +141,7 @@ def view_of(
     connection = cast(duckdb.DuckDBPyConnection, _Database())
     _fill(connection, "studies", studies)
     _fill(connection, "trials", trials)
-    if _have_schedules(trials):
+    if decide_schedules({name for trial in trials for name, _ in (*trial["parameters"], *trial["attributes"])}):
         connection.execute(f"DROP TABLE base.schedules; {sql(_SCHEDULES)}")
     known_metrics = [{"metric_id": n, "metric": name, "direction": direction} for n, name in enumerate(metrics, 1)]
     _fill(connection, "metrics", known_metrics)
@@ -322,6 +323,7 @@ def _write(folder: Path, study: Study, rows: Sequence[Row], metric: str) -> Data
     return DataFile("measurements", place, path.stat().st_size, "", len(columns))
 
 
+_SCHEDULES = "serving/base_schedules"
 _TABLES = {
     "studies": _STUDIES,
     "trials": _TRIALS,
@@ -337,12 +339,3 @@ def _fill(connection: duckdb.DuckDBPyConnection, name: str, rows: Sequence[objec
         # DuckDB finds it by its name, in half the time that register takes.
         given = pa.Table.from_pylist(rows, _TABLES[name])  # noqa: F841
         connection.execute(f"INSERT INTO base.{name} FROM given")
-
-
-_SCHEDULES = "serving/base_schedules"
-
-
-def _have_schedules(trials: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether a trial has a fact of which the rules of schedules speak: to apply the rules takes 16 ms."""
-    names = {name for trial in trials for fact in ("parameters", "attributes") for name, _ in trial[fact]}
-    return any(f"['{name}']" in sql(_SCHEDULES) for name in names)
