@@ -269,7 +269,7 @@ def test_result_at_finds_in_target_ranges_what_it_finds_in_records(tmp_path: Pat
 
 @pytest.mark.parametrize(("target", "do"), [("25", "did you mean 0.25?"), ("-1", "give a target there, not -1.0")])
 @pytest.mark.parametrize("macro", MACROS)
-@pytest.mark.parametrize("direction", ["", ", direction := 'minimize'"])
+@pytest.mark.parametrize("direction", ["", pytest.param(", direction := 'minimize'", marks=pytest.mark.slow)])
 def test_a_macro_refuses_a_target_beyond_the_range_of_its_metric(
     release: duckdb.DuckDBPyConnection, macro: str, direction: str, target: str, do: str
 ) -> None:
