@@ -140,6 +140,7 @@ class Reply:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else a body waits 40 ms for the acknowledgement of its headers
     web: Web
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002

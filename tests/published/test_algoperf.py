@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import random
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -31,10 +33,20 @@ OF_NADAMW = "algoperf_v05/logs/self_tuning/nadamw_sequential/study_0/wmt_jax/tri
 
 
 @pytest.fixture(scope="module")
-def values() -> pl.DataFrame:
-    """Every measurement of the bundle, with the path of its log."""
-    files = members(FOLDER / "algoperf.tar")
-    rows = pq.read_table(pa.BufferReader(files["measurements.parquet"]), read_dictionary=list(STUDY_KEYS[:4]))
+def files() -> Mapping[str, bytes]:
+    return members(FOLDER / "algoperf.tar")
+
+
+@pytest.fixture(scope="module")
+def values(files: Mapping[str, bytes]) -> pl.DataFrame:
+    """Every measurement of an optimizer, nadamw_sequential."""
+    return measurements_of(files, pc.field("optimizer") == "nadamw_sequential")
+
+
+def measurements_of(files: Mapping[str, bytes], condition: pc.Expression | None = None) -> pl.DataFrame:
+    """Every measurement of the bundle for which a condition holds, with the path of its log."""
+    names = list(STUDY_KEYS[:4])
+    rows = pq.read_table(pa.BufferReader(files["measurements.parquet"]), read_dictionary=names, filters=condition)
     trials = pl.DataFrame(
         pq.read_table(pa.BufferReader(files["trials.parquet"]), columns=[*STUDY_KEYS, "trial_id", "source"])
     )
@@ -52,7 +64,7 @@ def test_a_log_has_its_losses_and_gradient_norms_between_evaluations(values: pl.
 
 
 def test_every_trial_of_nadamw_sequential_is_there(values: pl.DataFrame) -> None:
-    trials = values.filter(pl.col("optimizer") == "nadamw_sequential").unique(["dataset", "source"])
+    trials = values.unique(["dataset", "source"])
     assert dict(trials.group_by("dataset").agg(pl.col("batch_size").unique().sort()).rows()) == {
         "criteo1tb": [262_144], "fastmri": [32], "imagenet": [1024], "librispeech": [256], "ogbg_molpcba": [512],
         "wmt17_de_en": [128],
@@ -60,8 +72,8 @@ def test_every_trial_of_nadamw_sequential_is_there(values: pl.DataFrame) -> None
     assert len(trials) == 70
 
 
-def test_the_loss_of_a_batch_has_no_direction() -> None:
-    metrics = pq.read_table(pa.BufferReader(members(FOLDER / "algoperf.tar")["metrics.parquet"])).to_pylist()
+def test_the_loss_of_a_batch_has_no_direction(files: Mapping[str, bytes]) -> None:
+    metrics = pq.read_table(pa.BufferReader(files["metrics.parquet"])).to_pylist()
     directions = {row["metric"]: row["direction"] for row in metrics}
     assert {name: directions[name] for name in BETWEEN.values()} == dict.fromkeys(BETWEEN.values())
 
@@ -80,7 +92,8 @@ def test_the_league_gives_the_published_score_of_nadamw_sequential(tmp_path: Pat
 
 @pytest.mark.slow
 @pytest.mark.skipif(not ARCHIVE.is_file(), reason="the published logs aren't at hand")
-def test_200_random_series_equal_a_reading_by_the_csv_module(values: pl.DataFrame) -> None:
+def test_200_random_series_equal_a_reading_by_the_csv_module(files: Mapping[str, bytes]) -> None:
+    values = measurements_of(files)
     with_losses = values.filter(pl.col("metric") == "train/grad_norm")["source"].unique().sort().to_list()
     chosen = {f"algoperf/{source}/measurements.csv" for source in random.Random(71).sample(with_losses, 100)}
     n_series = 0

@@ -6,15 +6,19 @@ import json
 import re
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
+from losslake_ingest.bundles.short_values import with_long_values
 from losslake_ingest.publication import publication
 from losslake_ingest.run import ingest
 from losslake_ingest.sources.member import Member
 from losslake_ingest.sources.open import open_source
 from tests.conformance.corpora import CORPORA
+from tests.ingest.bundles.made_up import members
 from tests.published.test_names import PUBLISHED, table
 
 FOLDER = PUBLISHED / "pythia"
@@ -23,7 +27,7 @@ TOKENS = 299_892_736_000
 """The tokens of each run, as the README of EleutherAI/pythia states."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     lake = Lake.create(tmp_path_factory.mktemp("pythia") / "lake")
     ingest(lake, [FOLDER / "pythia.tar"])
@@ -31,9 +35,10 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 @pytest.fixture(scope="module")
-def values(lake: Lake) -> pl.DataFrame:
-    with open_release(lake, lake.release()) as connection:
-        return pl.DataFrame(connection.execute("FROM measurements").to_arrow_table())
+def values() -> pl.DataFrame:
+    """Every measurement of the bundle, with the numbers that a lake has of it."""
+    rows = pq.read_table(pa.BufferReader(members(FOLDER / "pythia.tar")["measurements.parquet"]))
+    return pl.DataFrame(with_long_values(rows))
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,7 @@ def test_the_sum_is_that_of_the_points_one_by_one(of_chinchilla: LossLawFit) -> 
     assert objective(law, *chinchilla(), 1e-3) == pytest.approx(of_chinchilla.huber, rel=1e-9)
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=settings().max_examples // 10)
 @given(
     alpha=st.floats(0.2, 0.7),
     beta=st.floats(0.2, 0.7),
@@ -284,7 +284,7 @@ def test_values_that_have_no_logarithm_are_errors(value: float) -> None:
         fit_loss_law(n, d[1:], TRUE.losses(n, d))
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=settings().max_examples // 2)
 @given(st.data())
 def test_any_points_give_a_fit_or_a_reason(data: st.DataObject) -> None:
     count = data.draw(st.integers(10, 16))

@@ -97,7 +97,7 @@ def test_missed_trials_are_those_of_brute_force(runs: list[Run], goals: list[flo
             numbered = "1 AS study_id, " if name in ("studies", "trials") else ""
             connection.execute(f"CREATE TABLE base.{name} AS SELECT {numbered}* FROM given")
         connection.execute("CREATE TEMP VIEW changed_records AS FROM base.records")
-        for name in ("none_unchanged", "base_hits", "base_missed", "statuses"):
+        for name in ("none_unchanged", "base_hits", "base_missed", "missed_statuses", "statuses"):
             connection.execute(overridden("serving", name))
         missed = "SELECT trial_id FROM base.trials WHERE status = 'MISSED' ORDER BY ALL"
         found = [number for (number,) in connection.execute(missed).fetchall()]

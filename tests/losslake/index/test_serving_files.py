@@ -16,7 +16,7 @@ import pytest
 
 from losslake.index import serving
 from losslake.index.serving import MOST_REMOTE_FILES, open_release, remote_file
-from losslake.index.view_texts import VIEWS
+from losslake.index.view_texts import VIEWS, overridden
 from losslake.index.workload_file import OpenWorkloads
 from losslake.lake.lake import Lake
 from losslake.questions import scaling
@@ -26,6 +26,7 @@ from losslake_ingest.run import ingest
 from losslake_schema.errors import LakeBroken
 from losslake_schema.names import Workload
 from losslake_schema.registry import metrics
+from losslake_schema.tables import ALL_TABLES
 from tests.ingest.offers import METRIC, TrialOffer, study_files, unpacked
 from tests.losslake.questions.views import answer_to
 
@@ -146,6 +147,25 @@ def texts_in(lake: Lake) -> list[list[tuple[object, ...]]]:
         return [connection.execute(statement).fetchall() for statement in statements]
 
 
+def test_tables_that_can_have_no_row_have_the_columns_of_those_that_are_derived() -> None:
+    with duckdb.connect() as connection:
+        connection.execute("CREATE SCHEMA base")
+        for name, schema in ALL_TABLES.items():
+            given = schema.empty_table()  # noqa: F841
+            numbered = "0::INTEGER AS study_id, *" if name in ("studies", "trials") else "*"
+            connection.execute(f"CREATE TABLE base.{name} AS SELECT {numbered} FROM given")
+        connection.execute("CREATE TEMP VIEW changed_records AS FROM base.records")
+        for name in ("none_unchanged", "small_epochs", "base_hits"):
+            connection.execute(overridden("serving", name))
+        for name in ("flags", "missed", "schedules", "also_submitted"):
+            columns = []
+            for file in (f"no_{name}", f"base_{name}"):
+                connection.execute(f"DROP TABLE IF EXISTS base.{name}")
+                connection.execute(overridden("serving", file))
+                columns.append(connection.execute(f"DESCRIBE base.{name}").fetchall())
+            assert columns[0] == columns[1]
+
+
 def test_the_latest_databases_for_clients_are_kept(lake: Lake) -> None:
     folder = lake.folder / "serving"
     folder.mkdir()
@@ -249,7 +269,7 @@ def test_result_at_finds_in_target_ranges_what_it_finds_in_records(tmp_path: Pat
 
 @pytest.mark.parametrize(("target", "do"), [("25", "did you mean 0.25?"), ("-1", "give a target there, not -1.0")])
 @pytest.mark.parametrize("macro", MACROS)
-@pytest.mark.parametrize("direction", ["", ", direction := 'minimize'"])
+@pytest.mark.parametrize("direction", ["", pytest.param(", direction := 'minimize'", marks=pytest.mark.slow)])
 def test_a_macro_refuses_a_target_beyond_the_range_of_its_metric(
     release: duckdb.DuckDBPyConnection, macro: str, direction: str, target: str, do: str
 ) -> None:

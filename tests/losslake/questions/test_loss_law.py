@@ -29,6 +29,7 @@ LAW = LossLaw(1.8, 480.0, 2000.0, 0.35, 0.37)
 SIZES = [10.0 ** (7.5 + 0.25 * i) for i in range(6)]
 STEPS = [100_000 * 3**i for i in range(4)]
 Parameters = Callable[[int, int], Mapping[str, float]]
+Answered = tuple[list[dict[str, Any]], Mapping[str, Any]]
 
 
 def facts_of(batch_size: int, trial_id: int) -> dict[str, float]:
@@ -61,16 +62,22 @@ def view(folder: Path, rows: Sequence[Row], parameters: Parameters = facts_of, *
     return view_of(rows, folder=folder, parameters=parameters, metric=METRIC, **others)
 
 
-def ask(of: ReleaseView, **parameters: Any) -> tuple[list[dict[str, Any]], Mapping[str, Any]]:
+def ask(of: ReleaseView, **parameters: Any) -> Answered:
     given_ones = {"workload": [str(WORKLOAD)], "metric": METRIC, **parameters}
     answer: Answer = loss_law.QUESTION.answer(of, loss_law.LossLawParameters.model_validate(given_ones))
     rows: list[dict[str, Any]] = answer.table().to_pylist()
     return rows, answer.facts
 
 
-def test_final_evaluations_give_the_fit_of_their_arrays(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Answered:
+    """The answer about all runs, without other parameters."""
+    return ask(view(tmp_path_factory.mktemp("plain"), runs()))
+
+
+def test_final_evaluations_give_the_fit_of_their_arrays(plain: Answered) -> None:
     rows = runs()
-    answered, summary = ask(view(tmp_path, rows))
+    answered, summary = plain
     ends = [row for row in rows if row.step == STEPS[(row.trial_id - 1) % 4]]
     expected = fit_loss_law(
         [facts_of(BATCH_SIZE, row.trial_id)["n_parameters"] for row in ends],
@@ -100,24 +107,23 @@ def test_a_budget_of_examples_ends_runs_of_larger_batches_at_fewer_steps(tmp_pat
     assert furthest == budget * PER_EXAMPLE
 
 
-def test_optimum_says_what_lies_beyond_the_points(tmp_path: Path) -> None:
+def test_optimum_says_what_lies_beyond_the_points(tmp_path: Path, plain: Answered) -> None:
     answered, summary = ask(view(tmp_path, runs()), flops=["1e19", "1e23"])
     within, beyond = summary["optimum"]
     most = max(6 * row["n"] * row["d"] for row in answered)
     assert (within["extrapolates"], beyond["extrapolates"]) == ("", "compute, n, d")
     assert 6 * within["n"] * within["d"] == pytest.approx(1e19)
     assert within["n_lower"] < LAW.optimum(1e19)[0] < within["n_upper"]
-    (largest,) = ask(view(tmp_path, runs()))[1]["optimum"]
+    (largest,) = plain[1]["optimum"]
     assert largest["flops"] == pytest.approx(most)
 
 
-def test_stated_flops_move_the_optimum(tmp_path: Path) -> None:
-    of = view(tmp_path, runs())
-    _, summary = ask(of, compute="stated", flops=["1e19"])
+def test_stated_flops_move_the_optimum(tmp_path: Path, plain: Answered) -> None:
+    _, summary = ask(view(tmp_path, runs()), compute="stated", flops=["1e19"])
     assert summary["flops_per_parameter"] == pytest.approx(7.5)
     (optimum,) = summary["optimum"]
     assert 7.5 * optimum["n"] * optimum["d"] == pytest.approx(1e19)
-    assert any("differ from 6 N by +25% to +25%" in text for text in ask(of)[1]["warnings"])
+    assert any("differ from 6 N by +25% to +25%" in text for text in plain[1]["warnings"])
 
 
 def test_stated_flops_that_are_none_are_refused(tmp_path: Path) -> None:
@@ -141,10 +147,10 @@ def test_sizes_without_embeddings_are_those_of_their_fact(tmp_path: Path) -> Non
     assert kaplan["median_residual"] == pytest.approx(median(residuals))
 
 
-def test_published_laws_take_the_size_that_they_count(tmp_path: Path) -> None:
+def test_published_laws_take_the_size_that_they_count(tmp_path: Path, plain: Answered) -> None:
+    without = ask(view(tmp_path, runs()), size="without")[1]
     asked_with, asked_without = (
-        {each["name"]: each for each in ask(view(tmp_path, runs()), size=size)[1]["published"]}
-        for size in ("with", "without")
+        {each["name"]: each for each in summary["published"]} for summary in (plain[1], without)
     )
     assert asked_with == asked_without
 
@@ -297,11 +303,10 @@ def test_used_points_equal_those_found_trial_by_trial(
     assert used == expected
 
 
-def test_the_only_metric_needs_no_name(tmp_path: Path) -> None:
-    of = view(tmp_path, runs())
-    named, unnamed = (ask(of, metric=metric)[1] for metric in (METRIC, ""))
+def test_the_only_metric_needs_no_name(tmp_path: Path, plain: Answered) -> None:
+    _, unnamed = ask(view(tmp_path, runs()), metric="")
     assert unnamed["metric"] == METRIC
-    assert unnamed["estimates"] == named["estimates"]
+    assert unnamed["estimates"] == plain[1]["estimates"]
 
 
 def test_ends_at_one_number_of_tokens_are_refused_with_what_to_do(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from losslake.analysis.measured_levels import TOLERATED, MeasuredLevel, measured
 from studies.calibration import advice, curves, searches, survivals
 from studies.calibration.document import DOCUMENT, with_table
 from studies.calibration.intervals import NAME, SIMULATIONS, simulated, table
+from studies.calibration.laws import laws
 from studies.calibration.repeats import repeats
 from studies.calibration.simulation import SPREADS, TRIALS, SimulatedRow
 
@@ -28,7 +29,7 @@ Simulation = Callable[[int], list[SimulatedRow]]
 # Studies a cell of what takes long, with trials of one spread: an interval that ignores the spacing of evaluations
 # holds in three quarters of studies, which few don't show; the other ranges take 0.1 s a study.
 SAMPLED: Mapping[Simulation, int] = {curves.critical_batch_sizes: 64, curves.other_ranges: 4}
-SLOW = (curves.critical_batch_sizes, curves.other_ranges, repeats)
+SLOW = (curves.critical_batch_sizes, curves.other_ranges, laws, repeats)
 
 
 @pytest.mark.parametrize(

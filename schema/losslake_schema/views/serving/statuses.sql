@@ -1,9 +1,4 @@
--- The status of trials that MISSED in base.trials, and their number in base.studies; and the name of a schedule of batch sizes
--- that all trials of a study share.
-UPDATE base.trials AS t SET status = 'MISSED'
-FROM base.missed AS m
-WHERE m.collection = t.collection AND m.dataset = t.dataset AND m.model = t.model AND m.optimizer = t.optimizer
-    AND m.batch_size = t.batch_size AND m.trial_id = t.trial_id;
+-- The number of trials that MISSED in base.studies, and the name of a schedule of batch sizes that all trials of a study share.
 CREATE OR REPLACE TABLE base.studies AS
 SELECT s.* REPLACE (s.n_incomplete - coalesce(m.n_missed, 0) AS n_incomplete), coalesce(m.n_missed, 0) AS n_missed,
     c.schedule
