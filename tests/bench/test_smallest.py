@@ -84,7 +84,9 @@ def forks() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def server(existing: Mapping[str, Path], forks: None) -> Iterator[Server]:
-    with SERVICE(existing["--lake"], 1, servers.NO_ANSWERS_KEPT | {"LOSSLAKE_SQL_WORKERS": "1"}) as running:
+    # A process for expensive answers, too, would import everything anew.
+    settings = {"LOSSLAKE_SQL_WORKERS": "1", "LOSSLAKE_EXPENSIVE_SECONDS": "3600"}
+    with SERVICE(existing["--lake"], 1, servers.NO_ANSWERS_KEPT | settings) as running:
         yield running
 
 
@@ -129,6 +131,7 @@ def test_each_benchmark_runs(
     monkeypatch.setattr(load, "_READ", 1 << 16)
     monkeypatch.setattr("bench.service.CLIENTS", (1, 2))
     monkeypatch.setattr("bench.many_studies.OPENINGS", 1)
+    monkeypatch.setenv("LOSSLAKE_CONTRIBUTIONS_LIVE_SECONDS", "0.1")  # not a second until anything is held
     assert shared(part.module).main(smallest(part, existing)) in (None, 0)
     assert len(capsys.readouterr().out.splitlines()) > 1
 

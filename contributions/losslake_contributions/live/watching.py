@@ -164,11 +164,10 @@ class WatchedRun:
 class Watching:
     """The watched runs of this process, and the places for those who watch."""
 
-    def __init__(
-        self, database: Database, seconds: float = SECONDS_BETWEEN_READS, seconds_kept: float = _SECONDS_KEPT
-    ) -> None:
+    def __init__(self, database: Database, seconds: float | None = None, seconds_kept: float = _SECONDS_KEPT) -> None:
+        """Take the database. seconds: between two reads of a run; None: SECONDS_BETWEEN_READS."""
         self._database = database
-        self._seconds = seconds
+        self._seconds = SECONDS_BETWEEN_READS if seconds is None else seconds
         self._seconds_kept = seconds_kept
         self._threads = CapacityLimiter(_THREADS)
         self._in_use = Places(MOST_RUNS, MOST_RUNS_OF_ONE)

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from contextvars import copy_context
 from functools import partial
 from pathlib import Path
-from queue import SimpleQueue
+from queue import LifoQueue
 from typing import IO, TypeVar
 
 from fastapi import Request
@@ -72,7 +72,8 @@ class Answers:
         # A client can't use all seconds of the one thread: they only say whose turn is next.
         self._slow = FairThreads("slow", 1, _WAITING, Allowance(MINUTE, MINUTE))
         self._processes = [AnsweringProcess(make_app, *arguments) for _ in range(places)] if make_app else []
-        self._free: SimpleQueue[AnsweringProcess] = SimpleQueue()
+        # The last one used first: it runs, and others are started only if it is busy.
+        self._free: LifoQueue[AnsweringProcess] = LifoQueue()
         for process in self._processes:
             self._free.put(process)
         # By route, how many times their first answer recent works took: so that no answer is computed in vain.
@@ -202,7 +203,7 @@ async def _result(request: Request, future: Future[T]) -> T:
 class _Work:
     """An answer of a process; what is abandoned is killed."""
 
-    def __init__(self, request: ForwardedRequest, seconds: float, free: SimpleQueue[AnsweringProcess]) -> None:
+    def __init__(self, request: ForwardedRequest, seconds: float, free: LifoQueue[AnsweringProcess]) -> None:
         self._request, self._seconds, self._free = request, seconds, free
         self._process: AnsweringProcess | None = None
         self._is_abandoned = False

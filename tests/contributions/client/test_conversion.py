@@ -63,7 +63,7 @@ LOGS: dict[str, tuple[Callable[[], Path], str | Path | None]] = {
 }
 
 
-QUICK = ("json_arrays", "hf_trainer", "bundle")
+QUICK = ("wandb", "hf_trainer", "bundle")
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in LOGS])

@@ -260,7 +260,7 @@ def test_stream_says_that_it_is_alive_where_nothing_changes(
 def test_stream_ends_when_its_link_expires(service: Service, run: SpooledRun) -> None:
     async def work() -> None:
         async with watching(service) as (hub, opened):
-            watcher = await opened(run, seconds=1)
+            watcher = await opened(run, seconds=0.1)
             await watcher.task
             sent = await watcher.until(b"event: end")
             assert b'"reason":"expired"' in sent

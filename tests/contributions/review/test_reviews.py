@@ -126,7 +126,7 @@ def test_a_review_that_is_being_made_gives_202_and_holds_up_nobody(
         make(*arguments)
 
     monkeypatch.setattr(Reviews, "_make", make_when_told)
-    names = [ada.submitted(SpooledRun(batch_size=size)) for size in range(1, 9)]
+    names = [ada.submitted(SpooledRun(batch_size=size)) for size in (1, 2, 4)]
     for _ in range(3):
         for name in names:
             pending = reviewer.send("GET", f"/v1/submissions/{name}/review")

@@ -116,6 +116,12 @@ def test_responses_are_those_of_the_process(answers: Answers) -> None:
     assert (missing.status_code, failed.status_code) == (404, 500)
 
 
+def test_no_process_is_started_while_another_is_free() -> None:
+    with made(question_places=2) as answers:
+        assert len({bytes(asyncio.run(forward(answers, "/")).body) for _ in range(2)}) == 1
+        assert sorted(each.process_id is None for each in answers._processes) == [False, True]
+
+
 def test_long_responses_come_from_a_file_in_parts(answers: Answers) -> None:
     response = asyncio.run(forward(answers, "/much", range="bytes=10-15"))
     sent: list[dict[str, Any]] = []

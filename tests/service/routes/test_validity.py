@@ -17,7 +17,7 @@ from losslake.lake.lake import Lake
 from losslake.questions import curves as curves_module
 from losslake.questions import questions as questions_module
 from losslake_ingest.run import ingest
-from tests.applications import without_sql
+from tests.applications import HERE, without_sql
 from tests.losslake.questions.release.test_releases import publish_a_better_trial
 from tests.made_up_lake import ERROR
 
@@ -73,7 +73,7 @@ CASES = [(name, ending) for name in QUESTIONS for ending in (ENDINGS if name in 
 @pytest.fixture(scope="module")
 def clients(lake: Lake) -> tuple[TestClient, TestClient]:
     """Two instances, as workers are, that keep no answers."""
-    first, second = (TestClient(without_sql(lake, answer_cache_mb=0)) for _ in range(2))
+    first, second = (TestClient(without_sql(lake, answer_cache_mb=0, expensive_seconds=HERE)) for _ in range(2))
     return first, second
 
 

@@ -90,7 +90,7 @@ def test_withdrawals_appear_while_the_service_runs_and_change_no_answer(lake: La
         f"/v1/curves?release=1&trial={WORKLOAD}/8/3",
         "/v1/cite?release=1",
     )
-    with TestClient(without_sql(lake)) as client:
+    with TestClient(without_sql(lake, seconds_between_looks=0.05)) as client:
         page = f"{SHOWN[0]}?release=1"
         first = client.get(page)
         assert first.headers["cache-control"] == "public, no-cache"
