@@ -203,7 +203,7 @@ def source_of(p: Facts, a: Facts, trainer: str | None, rule: str | None) -> str 
         return "stated"
     if trainer or rule:
         return "hyperparameters"
-    is_logged = is_least(a.get("logged_decay_start"), 0) or is_least(p.get("logged_schedule_end"), 1)
+    is_logged = is_least(a.get("logged_decay_start"), 0) or is_least(a.get("logged_schedule_end"), 1)
     return "curve" if is_logged else None
 
 
