@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.servers.s3 import S3
 
 # In `make test`, and in `make slow`.
-FEW, MANY = 20, 100
+FEW, MANY = 10, 100
 # What takes longest begins first, so that no process is left with it alone at the end. While one process makes the lake
 # of the bundled studies, another does what needs none; all that needs a browser is together, so it is started once.
 LONGEST = (
