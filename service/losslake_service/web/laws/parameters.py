@@ -12,14 +12,16 @@ from losslake_schema.names import real_number
 from losslake_schema.quantities import read_count
 from losslake_service.web.page import PageParameters
 
-# The training that the page begins with: about 20 tokens per parameter, as in Hoffmann et al. 2022.
+# The training that the page begins with.
 EXAMPLE = {"parameters": "1B", "tokens": "20B"}
+# Hoffmann et al. 2022, where only one of both numbers is given.
+TOKENS_PER_PARAMETER = 20.0
 _LARGEST = 1e30
 _LARGEST_LOSS = 1000.0
 
 
 class LawsParameters(PageParameters):
-    """The query of the page. Default of the training: an example."""
+    """The query of the page. Default of the training: an example; of one of its numbers: 20 tokens per parameter."""
 
     parameters: str = ""
     """Parameters of the model, without embeddings, as people write them: 7e9, 7B."""
@@ -48,6 +50,11 @@ class LawsParameters(PageParameters):
         return not (self.parameters or self.tokens)
 
     @property
+    def is_partial(self) -> bool:
+        """True if one of parameters and tokens is given, and the other one follows from it."""
+        return bool(self.parameters) != bool(self.tokens)
+
+    @property
     def state(self) -> dict[str, object]:
         """The parameters that are given, by name: those of links to this state of the page."""
         values = {name: getattr(self, name) for name in LawsParameters.model_fields if name != "release"}
@@ -55,17 +62,14 @@ class LawsParameters(PageParameters):
 
     def planned(self) -> RecommendParameters:
         """Return the training; raises BadParameter."""
+        given = EXAMPLE if self.is_example else {"parameters": self.parameters, "tokens": self.tokens}
+        size = _count("parameters", given["parameters"], "7e9 or 7B")
+        tokens = _count("tokens", given["tokens"], "1.4e12 or 1.4T")
         return RecommendParameters(
-            parameters=self._count("parameters", "7e9 or 7B"),
-            tokens=self._count("tokens", "1.4e12 or 1.4T"),
+            parameters=size or max((tokens or 0) / TOKENS_PER_PARAMETER, 1.0),
+            tokens=tokens or min((size or 0) * TOKENS_PER_PARAMETER, _LARGEST),
             loss=self._loss(),
         )
-
-    def _count(self, name: str, examples: str) -> float:
-        value = read_count(getattr(self, name) or EXAMPLE[name])
-        if value is None or not 1 <= value <= _LARGEST:
-            raise BadParameter(name, f"{name}: give a number from 1 to {_LARGEST:g}, such as {examples}")
-        return value
 
     def _loss(self) -> float | None:
         if not self.loss:
@@ -75,3 +79,11 @@ class LawsParameters(PageParameters):
         if value is None or not 0 < value <= _LARGEST_LOSS:
             raise BadParameter("loss", f"loss: give a number above 0, up to {_LARGEST_LOSS:g}, such as 2.5")
         return value
+
+
+def _count(name: str, text: str, examples: str) -> float | None:
+    """Return the number that a text says, None for an empty one; raises BadParameter."""
+    value = read_count(text)
+    if text and (value is None or not 1 <= value <= _LARGEST):
+        raise BadParameter(name, f"{name}: give a number from 1 to {_LARGEST:g}, such as {examples}")
+    return value

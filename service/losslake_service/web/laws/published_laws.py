@@ -41,8 +41,11 @@ def published_laws(request: PageRequest, planned: RecommendParameters) -> Conten
         {"heading": heading, "about": about, "laws": [_law(row) for row in rows if _key(row) == key]}
         for key, (heading, about) in _DEFINITIONS.items()
     ]
+    size, tokens = abbreviated(planned.parameters), abbreviated(planned.tokens)
     return {
-        "training": f"{abbreviated(planned.parameters)} parameters and {abbreviated(planned.tokens)} tokens",
+        "parameters": size,
+        "tokens": tokens,
+        "training": f"{size} parameters and {tokens} tokens",
         "per_parameter": planned.tokens / planned.parameters,
         "lead": list(lead(rows)),
         "groups": [group for group in groups if group["laws"]],

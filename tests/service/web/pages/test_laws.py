@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from losslake.analysis.loss_law import LossLaw
 from losslake.lake.lake import Lake
 from losslake.questions.loss_law import LossLawParameters
 from losslake_ingest.run import ingest
-from losslake_schema.quantities import abbreviated
+from losslake_schema.quantities import abbreviated, read_count
 from losslake_service.web.laws.published_laws import lead
 from losslake_service.web.laws.stored_laws import LossRuns
 from losslake_service.web.pages.laws import PATH
@@ -103,6 +103,34 @@ def test_table_has_the_numbers_of_the_answer(client: TestClient) -> None:
         assert row["source"] in page
     for text in answer["warnings"]:
         assert text[1:] in page
+
+
+@pytest.mark.parametrize(
+    ("query", "training"),
+    [
+        (
+            {"parameters": "70B"},
+            "70B parameters and 1.4T tokens, 20 per parameter, as in Hoffmann et al. 2022, since only",
+        ),
+        (
+            {"tokens": "1.4T"},
+            "70B parameters and 1.4T tokens, 20 per parameter, as in Hoffmann et al. 2022, since only",
+        ),
+        ({"parameters": "70B", "tokens": "1.4T"}, "70B parameters and 1.4T tokens, 20 per parameter."),
+        ({"tokens": "3"}, "1 parameters and 3 tokens, 3 per parameter"),
+        ({"parameters": "1e30"}, "1e+30 parameters and 1e+30 tokens, 1 per parameter"),
+    ],
+)
+def test_of_one_number_the_other_follows_and_the_page_says_so(
+    client: TestClient, query: Mapping[str, str], training: str
+) -> None:
+    page = client.get(PATH, params=query).text
+    assert f"A training of {training}" in text_of(page)
+    shown = dict(re.findall(r'name="(parameters|tokens)" value="([^"]+)" placeholder', page))
+    size, tokens = training.split(" parameters and ")
+    assert [read_count(shown[name]) for name in ("parameters", "tokens")] == [
+        read_count(size), read_count(tokens.partition(" ")[0])
+    ]  # fmt: skip
 
 
 def test_lead_has_the_range_of_each_quantity_and_how_many_laws_hold(client: TestClient) -> None:
