@@ -182,7 +182,8 @@ def fit_loss_law(
         n_resamples: refits of the bootstrap; deterministic, since the seed is fixed.
 
     Raises LossLawRefused, with the reason, for fewer than 10 settings, 4 sizes or 4 amounts of tokens, and for N and D
-    that hardly vary or vary together. Raises ValueError for other shapes, and numbers that aren't finite and above 0.
+    that hardly vary or vary together, and for losses that no such law fits. Raises ValueError for other shapes, and
+    numbers that aren't finite and above 0.
     """
     sizes, tokens, values = (np.asarray(each, np.float64) for each in (n, d, losses))
     groups = np.arange(len(values)) if settings is None else np.unique(np.asarray(settings), return_inverse=True)[1]
@@ -191,6 +192,8 @@ def fit_loss_law(
     centre = float(log_n.mean()), float(log_d.mean())
     points = Points(log_n - centre[0], log_d - centre[1], np.log(values))
     start = starts(points)
+    if not len(start):
+        raise LossLawRefused("no sum of terms that fall with model size or tokens fits these losses")
     found = search(points, start, delta=delta)
     best = found.parameters[int(np.argmin(found.loss))]
     refits = _refits(points, best, groups, delta, n_resamples)

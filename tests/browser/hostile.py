@@ -37,6 +37,9 @@ dataset = "{{its dataset}}"
 model = "{{its model}}"
 optimizer = "{{its optimizer}}"
 batch_unit = "{{its unit}}"
+[schedule]
+batch_size = "{{sizes}}"
+name = {json.dumps(UNIT)}
 [time]
 elapsed_s = "elapsed_s"
 [[contributor]]
@@ -45,6 +48,7 @@ name = {json.dumps(IMAGE)}
 accelerator = "{{value}}"
 accelerators = "1"
 hardware = "{{value}}"
+schedule = "{{value}}"
 learning_rate = "{{rate}}"
 {json.dumps("<img src=x onerror=alert('parameter')>")} = "{{rate}}"
 {json.dumps("<img src=x onerror=alert('attribute')>")} = "{{value}}"
@@ -67,10 +71,13 @@ def hostile_lake(folder: Path) -> Lake:
         for batch_size in (8, 16, 32, 64):
             for trial in range(3):
                 name = f"{workload.optimizer[:3]}{batch_size}-{trial}<img src=x onerror=alert('file')>.jsonl"
-                logs.joinpath(name).write_text(_log(workload, batch_size, trial), "utf-8")
+                text = _log(workload, {"batch_size": batch_size}, trial)
+                logs.joinpath(name).write_text(text, "utf-8")
+    changing = _log(COUNTED, {"sizes": "0:8 50:16"}, 0)
+    logs.joinpath("scheduled<img src=x onerror=alert('scheduled')>.jsonl").write_text(changing, "utf-8")
     # One run counts once: what the other log says is told beside the trial.
     logs.joinpath("copy<img src=x onerror=alert('copy')>.jsonl").write_text(
-        _log(WORKLOAD, 8, 0, again="again"), "utf-8"
+        _log(WORKLOAD, {"batch_size": 8}, 0, again="again"), "utf-8"
     )
     lake = Lake.create(folder / "lake")
     summary = ingest(lake, [logs], notes=VALUE)
@@ -78,12 +85,13 @@ def hostile_lake(folder: Path) -> Lake:
     return lake
 
 
-def _log(workload: Workload, batch_size: int, trial: int, again: str = "") -> str:
+def _log(workload: Workload, sizes: dict[str, int] | dict[str, str], trial: int, again: str = "") -> str:
     names = {"its dataset": workload.dataset, "its model": workload.model, "its optimizer": workload.optimizer}
     names["its unit"] = UNIT if workload == COUNTED else "examples"
-    said = names | {"batch_size": batch_size, "rate": 0.1 / (trial + 1), "value": VALUE + again}
+    said = {**names, **sizes, "rate": 0.1 / (trial + 1), "value": VALUE + again}
+    harder = int(sizes.get("batch_size", 0)) + trial
     rows = (
-        {"step": s, "error": 40 / (s + 40 + batch_size + trial), "odd": 1 / (s + 1), "elapsed_s": 0.1 * s}
+        {"step": s, "error": 40 / (s + 40 + harder), "odd": 1 / (s + 1), "elapsed_s": 0.1 * s}
         for s in range(0, 100, 10)
     )
     return "".join(json.dumps(said | row) + "\n" for row in rows)
@@ -115,6 +123,8 @@ TRAPS = (
     Trap("counted workload", f"/workloads/{quote(str(COUNTED))}", TEMPLATE),
     Trap("counted study", f"/studies/{quote(str(COUNTED))}/8", TEMPLATE),
     Trap("study", f"/studies/{_PATH}/8", TEMPLATE),
+    Trap("scheduled study", f"/studies/{quote(str(COUNTED))}/scheduled", UNIT),
+    Trap("scheduled trial", f"/trials/{quote(str(COUNTED))}/scheduled/1", UNIT),
     Trap("viewer", f"/viewer?study={_PATH}/8", TEMPLATE),
     Trap("trial", f"/trials/{_PATH}/8/1", IMAGE),
     Trap("compare", _query("/compare", ("workload", str(WORKLOAD)), ("workload", str(OTHER))), TEMPLATE),

@@ -94,7 +94,7 @@ NO_TEXTS = {
         "range_in_words",
         "role",
     ),
-    *("rule", "source_digest", "source_sha256", "split", "status", "unit", "parameter_configs"),
+    *("rule", "schedule_source", "source_digest", "source_sha256", "split", "status", "unit", "parameter_configs"),
 }
 INJECTION = ("alert(", "{{7*7}}")
 TEXT = f"{IMAGE}{SCRIPT}"

@@ -14,7 +14,11 @@ Points = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True)
 class Trial:
-    """steps: of the first evaluation that reaches the goal, inf for none. previous: of the one before, 0 for none."""
+    """A trial at a goal.
+
+    steps: of the first evaluation that reaches the goal, inf for none. previous: of the one before, 0 for none; steps
+    if these are exact.
+    """
 
     trial_id: int
     setting: str
@@ -219,6 +223,7 @@ def trial_of(row: Mapping[str, Any], curve: list[tuple[int, float]], goal: Mappi
         if math.isfinite(value):
             best = min(best, loss)
             if reaches and math.isinf(steps):
-                steps, previous = step, before
+                # Nobody knows the evaluations before a published point of convergence: its steps are exact.
+                steps, previous = step, step if goal["metric"] == "val/converged" else before
         before = step
     return Trial(row["trial_id"], setting_of(row), steps, previous, sign * best)

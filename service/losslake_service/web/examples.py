@@ -57,9 +57,12 @@ class Example:
             "target_max": repr(min(self.target + abs(self.target), metric_named(self.metric).largest)),
             "n_targets": "5",
             "step_budget": str(self.steps),
-            "q": "SELECT batch_size, steps FROM result_at($metric, $target) ORDER BY ALL",
-            "parameters": json.dumps({"metric": self.metric, "target": self.target}),
         }
+
+    def of_sql(self) -> dict[str, str]:
+        """Return a statement and its parameters."""
+        statement = "SELECT batch_size, steps FROM result_at($metric, $target) ORDER BY ALL"
+        return {"q": statement, "parameters": json.dumps({"metric": self.metric, "target": self.target})}
 
 
 @once_per_release
@@ -156,7 +159,7 @@ def example_query(path: str, operation: Mapping[str, Any], example: Example | No
         for name, each in parameters.items()
         if each.get("required") or name in ("metric", "target")
     )
-    values = example.values() if example is not None else {}
+    values = {} if example is None else example.of_sql() if path == "/v1/sql" else example.values()
     query = [(name, values.get(name) or documented_example(parameters[name])) for name in names if name in parameters]
     if path in _NEED_SEVERAL and example is not None and example.other is not None:
         query.insert([name for name, _ in query].index("workload") + 1, ("workload", str(example.other)))

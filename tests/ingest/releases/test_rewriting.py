@@ -66,7 +66,7 @@ def check_whole(lake: Lake, old: Path) -> None:
                 assert set(found["source"].to_pylist()) <= {"logs", "corrected", "runs"}
                 before, found = before.drop_columns("source"), found.drop_columns("source")
             added = set(found.column_names) - set(before.column_names)
-            assert added <= {"also_submitted", "comparator", "n_missed"}
+            assert added <= {"also_submitted", "comparator", "n_missed", "schedule"}
             found = found.drop_columns(list(added))
             assert list(map(repr, found.to_pylist())) == list(map(repr, before.to_pylist())), (view, release.number)
 

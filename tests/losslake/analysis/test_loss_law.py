@@ -284,6 +284,12 @@ def test_values_that_have_no_logarithm_are_errors(value: float) -> None:
         fit_loss_law(n, d[1:], TRUE.losses(n, d))
 
 
+def test_losses_that_no_law_fits_are_refused() -> None:
+    n, d = np.exp([10.0] * 11 + [11.0, 16.0, 14.0]), np.exp([15.0] * 11 + [16.0, 17.0, 18.0])
+    with pytest.raises(LossLawRefused, match="no sum of terms that fall with model size or tokens fits these losses"):
+        fit_loss_law(n, d, np.exp([0.0] * 13 + [3.0]), n_resamples=20)
+
+
 @settings(max_examples=settings().max_examples // 2)
 @given(st.data())
 def test_any_points_give_a_fit_or_a_reason(data: st.DataObject) -> None:

@@ -22,6 +22,8 @@ export const WORDS = {
     bleu: ["bleu"],
     ssim: ["ssim"],
     loss: ["loss", "total_loss", "objective"],
+    grad_norm: ["grad_norm", "gradient_norm", "total_grad_norm", "global_grad_norm", "total_norm", "gnorm"],
+    noise_scale: ["noise_scale", "grad_noise_scale", "gradient_noise_scale", "simple_noise_scale", "gns"],
   },
   facts: {
     of_run: ["global_batch_size", "total_batch_size", "effective_batch_size", "total_train_batch_size", "global_train_batch_size", "ims_per_batch", "tokens_per_iteration", "tokens_per_iter"],
