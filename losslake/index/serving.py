@@ -36,7 +36,7 @@ from losslake_schema.errors import LossLakeError
 from losslake_schema.release import Release
 from losslake_schema.tables import OPTIONAL_TABLES, TABLES
 
-REMOTE_VERSION = 14
+REMOTE_VERSION = 15
 MOST_REMOTE_FILES = 16
 BASE_TABLES = ("studies", "trials", "metrics", "collections", "goals", "contributors", "copies")
 # Those of the serving file that other engines take over, since they are made from the measurements.

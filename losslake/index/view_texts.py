@@ -15,7 +15,7 @@ from losslake_schema import registry
 from losslake_schema.package_files import read_text
 
 # Of the serving files; a change of their views or tables has a new one.
-SERVING_VERSION = 20
+SERVING_VERSION = 21
 VIEWS = (
     "collections", "studies", "workloads", "trials", "metrics", "goals", "contributors", "copies", "records",
     "measurements", "trial_resources", "trial_schedules", "flags", "steps_to_target", "steps_to_result",

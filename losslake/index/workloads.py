@@ -42,7 +42,7 @@ from losslake_schema.release import Release
 from losslake_schema.statuses import STATUSES
 from losslake_schema.tables import STUDY_KEYS
 
-WORKLOAD_VERSION = 6
+WORKLOAD_VERSION = 7
 INDEX_VERSION = 2
 _UNFINISHED = ".unfinished"
 _METRICS = b"metrics of a study"

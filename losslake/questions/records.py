@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -240,7 +239,7 @@ def _settings(view: ReleaseView, table: pa.Table) -> tuple[list[_Setting], Integ
     settings = [
         _Setting(
             model=keys[of_setting[0]][0],
-            record=json.loads(columns[4][of_setting[0]]),
+            record=columns[4][of_setting[0]],
             workload=Workload(COLLECTION, "fineweb_10b", *keys[of_setting[0]][:2]),
             batch_size=keys[of_setting[0]][2],
             trial_id=keys[of_setting[0]][3],

@@ -13,6 +13,7 @@ import pytest
 from losslake.lake.lake import Lake
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
+from losslake_schema.names import size_name
 from tests.browser.accessibility import violations
 from tests.browser.visit import Scheme, Site, Visit
 
@@ -39,9 +40,10 @@ def crawled(lake: Lake) -> Iterator[tuple[str, WorkloadFacts | None]]:
         ordered = sorted((view.workloads[each] for each in group), key=lambda facts: -len(facts.batch_sizes))
         chosen = ordered if is_whole else [ordered[0], *ordered[1:][-1:]]
         for facts in chosen:
-            study = f"{facts.workload}/{facts.batch_sizes[0]}"
+            study = f"{facts.workload}/{size_name(facts.batch_sizes[0])}"
             yield f"/workloads/{facts.workload}", facts
-            yield f"/workloads/{facts.workload}?step_times={facts.batch_sizes[0]}=0.1&price=2", None
+            if facts.fixed_sizes:
+                yield f"/workloads/{facts.workload}?step_times={facts.fixed_sizes[0]}=0.1&price=2", None
             yield f"/studies/{study}", None
             yield f"/trials/{study}/{facts.trials.trial_id[0]}", None
         alike = [each for each in ordered[1:] if set(each.measured) & set(ordered[0].measured)]

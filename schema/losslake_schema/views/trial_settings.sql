@@ -2,7 +2,7 @@
 -- whether it is known; and its submitter. This is a part of trial_facts, base_missed and best_setting_at.
 -- Logs of one submitter and system are one setting; the submitter is the organisation under its one name, since a log's own
 -- submission_org is often that of the author of its code. Otherwise a setting is the numeric metaparameters without those that are
--- seeds; trials without any but facts of their model are of their submitter's, or settings of their own. Runs of one recipe, which
+-- seeds; trials without any but facts of their model are of their submitter's, or settings of their own. Runs of one recipe and variant, which
 -- mappings state, are one setting if their planned steps and metaparameters are equal, too. The schedule of a batch size that
 -- changes is one of these.
 SELECT
@@ -17,7 +17,10 @@ SELECT
 FROM (
     SELECT
         *,
-        trim(attributes['recipe'], '"') AS recipe,
+        CASE
+            WHEN attributes['recipe'] IS NOT NULL
+            THEN concat_ws('/', trim(attributes['recipe'], '"'), trim(attributes['variant'], '"'))
+        END AS recipe,
         trim(coalesce(attributes['org'], attributes['submission_org'], attributes['submitter']), '"') AS submitter,
         submitter || ' ' || trim(coalesce(attributes['submission_platform'], attributes['system']), '"') AS submission,
         concat_ws(', ', nullif(array_to_string(list_sort(list_transform(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from fractions import Fraction
 from statistics import mean
 from typing import Any
 
@@ -40,8 +41,8 @@ Setting = tuple[str, str, int | None, int, str]
 def settings(view: ReleaseView) -> dict[Setting, list[Curve]]:
     """The curves of validation losses and times by setting, in plain Python."""
     query = """
-      SELECT t.model, t.attributes['recipe'], t.batch_size, t.trial_id, t.last_step, t.parameters::VARCHAR,
-        m.step, m.value, m.elapsed_s
+      SELECT t.model, concat_ws('/', t.attributes['recipe'], t.attributes['variant']), t.batch_size, t.trial_id,
+        t.last_step, t.parameters::VARCHAR, m.step, m.value, m.elapsed_s
       FROM trials AS t JOIN measurements AS m
         ON m.collection = t.collection AND m.dataset = t.dataset AND m.model = t.model AND m.optimizer = t.optimizer
         AND m.batch_size IS NOT DISTINCT FROM t.batch_size AND m.trial_id = t.trial_id
@@ -49,7 +50,7 @@ def settings(view: ReleaseView) -> dict[Setting, list[Curve]]:
     """
     runs: dict[tuple[Setting, int], Curve] = defaultdict(dict)
     for model, recipe, batch, trial, last, stated, step, value, elapsed in view.cursor().sql(query).fetchall():
-        setting = model.removeprefix("gpt2_"), recipe.strip('"'), batch, last, stated
+        setting = model.removeprefix("gpt2_"), recipe.replace('"', ""), batch, last, stated
         runs[setting, trial][step] = value, elapsed
     found: dict[Setting, list[Curve]] = defaultdict(list)
     for (setting, _), curve in runs.items():
@@ -68,13 +69,15 @@ def expected(track: str, curves: list[Curve]) -> dict[str, Any]:
     at = shared[-1] if steps is None else steps
     times = [time for curve in curves if (time := curve[at][1]) is not None]
     p_value = ttest_1samp([curve[at][0] for curve in curves], target, alternative="less").pvalue if n > 1 else None
+    # Of the decimals of the logs: the mean of eight runs is the target itself, and that of their floats isn't.
+    exact = mean(Fraction(repr(curve[at][0])) for curve in curves)
     return {
         "n_runs": n,
         "target": target,
         "steps": steps,
         "mean": pytest.approx(means[at], abs=1e-12),
         "p_value": None if steps is None or p_value is None else pytest.approx(p_value, rel=1e-6),
-        "holds": steps is not None and (track == "track_3_optimization" or means[at] <= target),
+        "holds": steps is not None and (track == "track_3_optimization" or exact <= Fraction(repr(target))),
         "seconds": pytest.approx(mean(times)) if steps is not None and len(times) == n else None,
     }
 
@@ -140,7 +143,7 @@ def test_bundle_gives_the_published_steps_and_times(tmp_path_factory: pytest.Tem
     lake = Lake.create(tmp_path_factory.mktemp("bundle") / "lake")
     ingest(lake, [FOLDER / "modded-nanogpt.tar"])
     view = ReleaseView.open(lake, lake.release(None))
-    assert compared(view) == 190
+    assert compared(view) == 213
     rows = [row for row in asked(view)[0] if row["number"] is not None]
     steps = [row for row in rows if row["published_steps"] is not None]
     # 1 to 3 have one run each, which their history marks, too; here 16 has more runs, and 41 and 46 have fewer.
@@ -149,7 +152,7 @@ def test_bundle_gives_the_published_steps_and_times(tmp_path_factory: pytest.Tem
     times = [row for row in rows if row["published_seconds"] is not None and row["seconds"] is not None]
     apart = [abs(row["seconds"] / row["published_seconds"] - 1) for row in times]
     assert len(times) == 102
-    assert sum(each < 0.01 for each in apart) == 70
-    # Those who publish a record run it again; folders of these hold runs of its baseline or of other machines, too.
+    assert sum(each < 0.01 for each in apart) == 74
+    # Those who publish a record run it again, some on another machine; the runs of 88 are of one GPU.
     far = {row["number"] for row, each in zip(times, apart, strict=True) if each >= 0.05}
-    assert far == {17, 59, 80, 83, 84, 88, 89}
+    assert far == {17, 80, 83, 84, 88, 89}

@@ -64,6 +64,19 @@ def test_seeds_of_a_single_setting_are_evidence_each() -> None:
     assert (study["n_settings"], study["chance_lower"]) == (1, pytest.approx(wilson(20, 24).lower))
 
 
+@pytest.mark.parametrize(("stated", "n_settings"), [({"recipe": '"r"'}, 2), ({}, 1)])
+def test_variants_of_a_recipe_are_settings_of_their_own(stated: dict[str, str], n_settings: int) -> None:
+    """Without a recipe there is no variant of one: equal metaparameters are a setting."""
+    rows = [Row(8, trial_id, "COMPLETE", step, 0.1) for trial_id in (1, 2, 3, 4) for step in (5, 10)]
+    view = view_of(
+        rows,
+        parameters=lambda _, trial_id: {"learning_rate": 0.1, "seed": trial_id},
+        attributes=lambda _, trial_id: {**stated, "variant": f'"{trial_id % 2}"'},
+    )
+    (study,) = asked(survival.QUESTION, view)[1]["summaries"]
+    assert (study["n_trials"], study["n_settings"]) == (4, n_settings)
+
+
 def test_smaller_searches_draw_settings_with_all_their_seeds() -> None:
     (search, _) = asked(tuning_budget.QUESTION, view_of(repeated(), parameters=seeded))[1]["searches"]
     fewest = [math.inf if each is None else each for each in SETTINGS]
