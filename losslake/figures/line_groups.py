@@ -15,7 +15,7 @@ from losslake.figures.outcomes import OUTCOMES
 from losslake.figures.series_colours import look_numbers
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.workload_facts import workload_labels
-from losslake_schema.names import Study, Trial, Workload, size_name
+from losslake_schema.names import SCHEDULED, Study, Trial, Workload, size_name
 from losslake_schema.statuses import COMPLETE, INCOMPLETE, INFEASIBLE, MISSED
 
 _MOST_NAMED = 7
@@ -110,7 +110,8 @@ def groups_of_lines(lines: Sequence[Line], colour_by: ColourBy | None, outcomes:
     texts = {}
     for line in sorted(lines, key=lambda line: (line.workload, line.batch_size, line.trial_id)):
         parts = [workloads.short[line.workload]] if workloads.short[line.workload] else []
-        parts += [f"batch size {size_name(line.batch_size)}"] if several_sizes else []
+        size = f"batch size {line.batch_size}" if line.batch_size else SCHEDULED
+        parts += [size] if several_sizes else []
         parts += [f"trial {line.trial_id}"] if by_trial else []
         texts[line.number] = ", ".join(parts)
     is_ordered = several_sizes and not by_trial and len(workloads.short) == 1
