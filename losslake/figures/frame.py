@@ -112,7 +112,9 @@ def legend(labels: Sequence[str], panel: Panel) -> dict[str, Any] | None:
     if panel.legend != "bottom":
         return {"title": None, "orient": panel.legend, "fillColor": theme.VEIL, "padding": 3}
     columns = legend_columns(labels, panel.width)
-    return {"title": None, "orient": "bottom", "direction": "horizontal", "columns": columns}
+    # A longer label would leave a narrow figure on the right, where there is less room than a symbol takes on the left.
+    longest = min(theme.LONGEST_LABEL, panel.width)
+    return {"title": None, "orient": "bottom", "direction": "horizontal", "columns": columns, "labelLimit": longest}
 
 
 def colour_scale(labels: Sequence[str], is_ordered: bool) -> dict[str, Any]:

@@ -41,6 +41,8 @@ LABEL, TITLE, HEADING, CAPTION = 11, 12, 13, 9.5
 CAPTION_LINE = CAPTION + 3
 # px between panels.
 SPACING = 18
+# px of a name in a legend below a figure; what is longer is cut.
+LONGEST_LABEL = 340
 # Area of a point in square px.
 POINT = 46
 _N_BETWEEN = 256
@@ -77,7 +79,7 @@ def configuration() -> Document:
             "labelFontSize": LABEL,
             "titleFontSize": LABEL,
             **words,
-            "labelLimit": 340,
+            "labelLimit": LONGEST_LABEL,
             "symbolSize": 60,
             "symbolOpacity": 1,
             "rowPadding": 3,
