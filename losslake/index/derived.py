@@ -50,7 +50,7 @@ def derive_tables(
         connection.execute(_text("missed_statuses"))
     connection.execute(_text("statuses"))
     names = [name for (name,) in connection.execute(_text("fact_names")).fetchall()]
-    connection.execute(_text("base_schedules" if decide_schedules(names) else "no_schedules"))
+    connection.execute(_text("base_schedules" if may_have_schedules(names) else "no_schedules"))
     has_copies = _has_rows(connection, "FROM base.copies")
     connection.execute(_text("base_also_submitted" if has_copies else "no_also_submitted"))
     connection.execute(_text("base_frontiers"))
@@ -84,7 +84,7 @@ def _has_rows(connection: duckdb.DuckDBPyConnection, query: str) -> bool:
     return connection.execute(query).fetchone() is not None
 
 
-def decide_schedules(names: Iterable[str]) -> bool:
+def may_have_schedules(names: Iterable[str]) -> bool:
     """Return True if the rules of schedules read any fact of these names."""
     rules = _text("base_schedules")
     return any(f"['{name}']" in rules for name in names)

@@ -148,8 +148,8 @@ class CriticalBatchSizeSummary(ResultSummary, GoalSummary, Finding):
     optimal_batch_size: Annotated[float, shown(256, "batch_unit of the study")]
     """The optimal batch size of zhang2024."""
     noise_scales: list[NoiseScale]
-    """By workload: the simple noise scale of the gradient, `train/noise_scale`. The critical batch size is another
-    quantity: it is a property of the steps to a target."""
+    """By workload: the simple noise scale of the gradient, as trials logged it in `train/noise_scale`. It
+    doesn't estimate the critical batch size, which follows from steps to a target."""
 
 
 def _answer(view: ReleaseView, parameters: CriticalBatchSizeParameters) -> Answer:

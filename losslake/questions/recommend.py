@@ -27,7 +27,8 @@ from losslake_schema.names import Workload
 from losslake_schema.quantities import plural
 
 _STORED = Meaning("mccandlish2018", "tokens", OVERHEAD, OPTIMAL_BATCH_SIZE)
-Count = Annotated[float, Field(ge=1, le=1e30, allow_inf_nan=False)]
+LARGEST_COUNT, LARGEST_LOSS = 1e30, 1000.0
+Count = Annotated[float, Field(ge=1, le=LARGEST_COUNT, allow_inf_nan=False)]
 
 
 class RecommendParameters(ReleaseParameters):
@@ -37,7 +38,7 @@ class RecommendParameters(ReleaseParameters):
     """Parameters of the model, without embeddings."""
     tokens: Annotated[Count, shown(2e10, "tokens")]
     """Tokens of the training."""
-    loss: Annotated[float | None, shown(3.0, "nats per token", gt=0, le=1000, allow_inf_nan=False)] = None
+    loss: Annotated[float | None, shown(3.0, "nats per token", gt=0, le=LARGEST_LOSS, allow_inf_nan=False)] = None
     """The loss that it is to reach, for laws in the loss; default: none, and those laws have no value."""
     workload: Annotated[list[str], shown(["*/c4/*/*"], max_length=MOST_PLACES)] = Field(default_factory=list)
     """Stored workloads, or patterns, that laws are compared with; may be repeated. Default: all whose trials state the

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from losslake.index.derived import decide_schedules
+from losslake.index.derived import may_have_schedules
 from losslake.index.measurement_files import batch_of_files, scan
 from losslake.index.records import trial_records
 from losslake.index.study_files import StudyRecords
@@ -141,7 +141,7 @@ def view_of(
     connection = cast(duckdb.DuckDBPyConnection, _Database())
     _fill(connection, "studies", studies)
     _fill(connection, "trials", trials)
-    if decide_schedules({name for trial in trials for name, _ in (*trial["parameters"], *trial["attributes"])}):
+    if may_have_schedules({name for trial in trials for name, _ in (*trial["parameters"], *trial["attributes"])}):
         connection.execute(f"DROP TABLE base.schedules; {sql(_SCHEDULES)}")
     known_metrics = [{"metric_id": n, "metric": name, "direction": direction} for n, name in enumerate(metrics, 1)]
     _fill(connection, "metrics", known_metrics)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from losslake.questions.recommend import RecommendParameters
+from losslake.questions.recommend import LARGEST_COUNT, LARGEST_LOSS, RecommendParameters
 from losslake.questions.release.errors import BadParameter
 from losslake_schema.names import real_number
 from losslake_schema.quantities import read_count
@@ -16,8 +16,6 @@ from losslake_service.web.page import PageParameters
 EXAMPLE = {"parameters": "1B", "tokens": "20B"}
 # Hoffmann et al. 2022, where only one of both numbers is given.
 TOKENS_PER_PARAMETER = 20.0
-_LARGEST = 1e30
-_LARGEST_LOSS = 1000.0
 
 
 class LawsParameters(PageParameters):
@@ -67,7 +65,7 @@ class LawsParameters(PageParameters):
         tokens = _count("tokens", given["tokens"], "1.4e12 or 1.4T")
         return RecommendParameters(
             parameters=size or max((tokens or 0) / TOKENS_PER_PARAMETER, 1.0),
-            tokens=tokens or min((size or 0) * TOKENS_PER_PARAMETER, _LARGEST),
+            tokens=tokens or min((size or 0) * TOKENS_PER_PARAMETER, LARGEST_COUNT),
             loss=self._loss(),
         )
 
@@ -76,14 +74,14 @@ class LawsParameters(PageParameters):
             return None
         value = real_number(self.loss)
         # NaN fails both comparisons.
-        if value is None or not 0 < value <= _LARGEST_LOSS:
-            raise BadParameter("loss", f"loss: give a number above 0, up to {_LARGEST_LOSS:g}, such as 2.5")
+        if value is None or not 0 < value <= LARGEST_LOSS:
+            raise BadParameter("loss", f"loss: give a number above 0, up to {LARGEST_LOSS:g}, such as 2.5")
         return value
 
 
 def _count(name: str, text: str, examples: str) -> float | None:
     """Return the number that a text says, None for an empty one; raises BadParameter."""
     value = read_count(text)
-    if text and (value is None or not 1 <= value <= _LARGEST):
-        raise BadParameter(name, f"{name}: give a number from 1 to {_LARGEST:g}, such as {examples}")
+    if text and (value is None or not 1 <= value <= LARGEST_COUNT):
+        raise BadParameter(name, f"{name}: give a number from 1 to {LARGEST_COUNT:g}, such as {examples}")
     return value

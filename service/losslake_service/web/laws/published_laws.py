@@ -41,11 +41,9 @@ def published_laws(request: PageRequest, planned: RecommendParameters) -> Conten
         {"heading": heading, "about": about, "laws": [_law(row) for row in rows if _key(row) == key]}
         for key, (heading, about) in _DEFINITIONS.items()
     ]
-    size, tokens = abbreviated(planned.parameters), abbreviated(planned.tokens)
     return {
-        "parameters": size,
-        "tokens": tokens,
-        "training": f"{size} parameters and {tokens} tokens",
+        "parameters": abbreviated(planned.parameters),
+        "tokens": abbreviated(planned.tokens),
         "per_parameter": planned.tokens / planned.parameters,
         "lead": list(lead(rows)),
         "groups": [group for group in groups if group["laws"]],

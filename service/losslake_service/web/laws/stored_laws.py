@@ -11,6 +11,7 @@ from losslake.analysis.power_law import FEWEST_POINTS
 from losslake.figures.charts.critical_batch_law import law_in_words
 from losslake.questions import critical_batch_law
 from losslake.questions.critical_batch_law import PATTERN, CriticalBatchLawParameters
+from losslake.questions.laws.critical_points import FEWEST_BATCH_SIZES
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.parsed_names import parse_workload
 from losslake.questions.release.view import ReleaseView
@@ -21,8 +22,6 @@ from losslake_service.web.laws.parameters import LawsParameters
 from losslake_service.web.page import Content, PageRequest
 from losslake_service.web.per_release import once_per_release
 
-# An estimate needs as many batch sizes.
-_FEWEST_BATCH_SIZES = 3
 _CROSS_ENTROPY = "/cross_entropy_error"
 # Evaluations of the warm-up of the learning rate, and of just after it, aren't on a law.
 _AFTER = 0.1
@@ -58,7 +57,7 @@ def critical_patterns(view: ReleaseView) -> list[str]:
     for names in view.rows("workloads_with_sizes"):
         workload = Workload(*names)
         facts = view.workloads[workload]
-        if len(facts.fixed_sizes) >= _FEWEST_BATCH_SIZES and view.goals_of(workload):
+        if len(facts.fixed_sizes) >= FEWEST_BATCH_SIZES and view.goals_of(workload):
             groups[f"{workload.collection}/{workload.dataset}/*/{workload.optimizer}"] += 1
     fitting = {pattern: count for pattern, count in groups.items() if count >= FEWEST_POINTS}
     return sorted(fitting, key=lambda pattern: (-fitting[pattern], pattern))
