@@ -103,6 +103,7 @@ def test_steps_takes_missing_metric_and_target_from_the_goal(losslake: Run, tmp_
     assert (goal["metric"], goal["rows"][0]["steps"]) == ("val/classification_error", 10)
     done = losslake("steps", workload, *at, "--target", "0.95")
     assert "steps to val/classification_error < 0.95" in done.stdout
+    assert "rows: fewest steps of any trial" in done.stdout
 
 
 def test_sql_prints_results_in_each_format(losslake: Run, tmp_path: Path) -> None:

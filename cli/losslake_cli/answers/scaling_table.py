@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from losslake.output.answer import Answer
+from losslake.questions.declaration.summary import results_in_words
 from losslake.questions.release.named_workload import SeveralWorkloads, named_workload
 from losslake.questions.scaling import QUESTION
 from losslake.questions.trials.step_amounts import measure_noun
@@ -86,6 +87,8 @@ def _print(answer: Answer, format: TextFormat, is_wide: bool, has_plot: bool, un
         show_table(columns, [list(row.values()) for row in table.select(columns).to_pylist()], is_wide)
     if units:
         echo(f"batch sizes count {' or '.join(units)}, and so do examples")
+    why = dict.fromkeys(each["why"] for each in facts["results"] if each["seeds"] is not None)
+    echo("; ".join([f"rows: {results_in_words(facts, noun)}", *why]))
     reached = table.num_rows - table["steps"].null_count
     echo(f"reached at {reached} of {table.num_rows} batch sizes; the crossing is in (previous_step, steps]")
     for each in facts["pooled"]:

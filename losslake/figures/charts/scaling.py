@@ -37,6 +37,7 @@ from losslake.figures.layers import (
     tip,
 )
 from losslake.figures.panel import ChartRow, Limits, Panel, Series, drawable_rows
+from losslake.questions.declaration.summary import results_in_words
 from losslake.questions.trials.result_rule import undertuned_tau
 from losslake.questions.trials.step_amounts import measure_noun
 from losslake.questions.tuning_budget import NON_DIVERGENT, populations
@@ -318,18 +319,6 @@ def known_regimes(rows: pa.Table) -> Regimes:
         maximal_parallelism=(plateau, math.inf) if plateau is not None else None,
         notes=(f"Shaded: {'; '.join(words)}.",) if words else (),
     )
-
-
-def results_in_words(facts: Mapping[str, Any], noun: str = "steps") -> str:
-    """Return what the points of /v1/scaling are: the fewest steps of any trial, or those of the best setting.
-
-    noun: what is counted.
-    """
-    of_settings = {each["seeds"] for each in facts["results"] if each["seeds"] is not None}
-    if not of_settings:
-        return f"fewest {noun} of any trial"
-    settings = f"{' or '.join(sorted(of_settings))} {noun} of the best setting"
-    return settings if all(each["seeds"] for each in facts["results"]) else f"{settings}, or fewest of any trial"
 
 
 def _range_in_words(facts: Mapping[str, Any]) -> str:

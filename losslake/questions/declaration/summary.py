@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -152,6 +152,18 @@ def results_of(searches: Iterable[Search]) -> list[dict[str, Any]]:
         }
         for search in searches
     ]
+
+
+def results_in_words(facts: Mapping[str, Any], noun: str = "steps") -> str:
+    """Return what the steps of a batch size are: the fewest steps of any trial, or those of the best setting.
+
+    facts: with `results`. noun: what is counted.
+    """
+    of_settings = {each["seeds"] for each in facts["results"] if each["seeds"] is not None}
+    if not of_settings:
+        return f"fewest {noun} of any trial"
+    settings = f"{' or '.join(sorted(of_settings))} {noun} of the best setting"
+    return settings if all(each["seeds"] for each in facts["results"]) else f"{settings}, or fewest of any trial"
 
 
 class Finding(LeftOut):

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from losslake.figures.charts.frontier import ColourBy
-from losslake.figures.charts.scaling import results_in_words
 from losslake.questions import compare, scaling
 from losslake.questions.declaration.parameters import MOST_CONDITIONS, Natural
+from losslake.questions.declaration.summary import results_in_words
 from losslake.questions.release.errors import BadParameter
 from losslake.questions.release.known_names import labels_of
 from losslake.questions.release.parsed_names import parse_workload
