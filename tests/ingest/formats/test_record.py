@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import losslake.record
+from losslake.lake.lake import Lake
 from losslake.record.numbers import json_number
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.run_log import Damage, RunLog
@@ -23,9 +24,11 @@ from losslake_ingest.formats.record import FORMAT
 from losslake_ingest.mapping.mapping import LogMapping
 from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.plan import IngestPlan, plan_ingest
+from losslake_ingest.run import ingest
 from losslake_ingest.sources.open import open_source
 from tests.ingest.formats.reading import read, runs
 from tests.ingest.offers import Files
+from tests.ingest.stored_rows import stored_rows
 from tests.losslake.record.runs import curve
 
 FACTS: dict[str, Any] = {
@@ -462,3 +465,26 @@ def test_steps_counted_in_calls_are_refused_until_something_says_what_they_count
 def test_learning_rates_and_epochs_are_no_metrics(tmp_path: Path) -> None:
     planned = recorded(tmp_path, [({"val/loss": 1.0, "lr": 0.1, "epoch": 1}, step) for step in range(5)])
     assert (statuses(planned), planned.quarantined) == ([{"COMPLETE": 1}], [])
+
+
+def test_a_run_never_changes_the_licence_of_a_stored_collection(lake: Lake, tmp_path: Path) -> None:
+
+    def ingested(name: str, licence: str | None, mapping: str = "") -> tuple[str, list[str]]:
+        """The stored licence after an ingest of a run, and the remarks on licences."""
+        folder = tmp_path / name
+        recorded(folder, [({"val/loss": 1.0}, 1)], licence=licence, batch_size=len(name))
+        if mapping:
+            (folder / "losslake.toml").write_text(mapping)
+        summary = ingest(lake, [folder])
+        (row,) = [each for each in stored_rows(lake, "collections") if each["collection"] == "mine"]
+        noted = [remark for source in summary.sources for remark, _ in source.remarks if "licence" in remark]
+        return row["licence"], noted
+
+    assert ingested("a", "CC-BY-4.0") == ("CC-BY-4.0", [])
+    licence, (noted,) = ingested("bb", "MIT")
+    assert licence == "CC-BY-4.0"
+    assert noted.startswith(
+        "run whose licence 'MIT' isn't that of the collection mine, 'CC-BY-4.0', which a run doesn't change, but"
+    )
+    assert ingested("ccc", None) == ("CC-BY-4.0", [])
+    assert ingested("dddd", "MIT", '[collection]\nlicence = "CC0-1.0"\n')[0] == "CC0-1.0"
