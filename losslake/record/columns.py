@@ -16,7 +16,7 @@ _MOST_WARNINGS = 20
 
 
 class Renamed(NamedTuple):
-    """What `metrics=` says of a name. metric: None if it isn't recorded. scale: values are multiplied by it."""
+    """An entry of `metrics=`. metric: None if it isn't recorded. scale: values are multiplied by it."""
 
     metric: str | None
     scale: float = 1.0
@@ -27,7 +27,7 @@ class Renamed(NamedTuple):
 
 
 class Column(NamedTuple):
-    """How a name is written. key: its metric as JSON with a colon, empty if it isn't recorded.
+    """The form in which a name is written. key: its metric as JSON with a colon, empty if it isn't recorded.
 
     largest: the largest value that is possible, infinity if none is known.
     """

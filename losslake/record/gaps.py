@@ -1,4 +1,4 @@
-"""What of a run wasn't recorded: measurements that are lost, and values that are no numbers and were left out."""
+"""Measurements of a run that are lost, and values that are no numbers and were left out."""
 
 from __future__ import annotations
 
