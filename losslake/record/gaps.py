@@ -65,14 +65,14 @@ class LeftOut:
         self._gaps = Gaps()
         self._kinds: dict[str, str] = {}
 
-    def add(self, name: str, kind: str, *steps: int) -> bool:
-        """Count a value; return True if it is the first of its name. Of names beyond fifty, only a sum is kept."""
+    def add(self, name: str, kind: str, *steps: int, count: int = 1) -> bool:
+        """Count values; return True if they are the first of their name. Of names beyond fifty, only a sum is kept."""
         with self._lock:
             if name not in self._kinds and len(self._kinds) >= _MOST_ROWS - 1:
                 name, kind = _OTHER, "of several kinds"
             is_new = name not in self._kinds
             self._kinds.setdefault(name, kind)
-            self._gaps.add(name, 1, *steps)
+            self._gaps.add(name, count, *steps)
             return is_new
 
     @property

@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
+from losslake.record.ends import earlier_end
 from losslake.record.layout import ELAPSED, END, FORMAT, HEARTBEAT, RUN, VERSION, SegmentName, digest_entry
 
 SECONDS_BETWEEN_SYNCS = 1.0
@@ -40,6 +41,7 @@ class Spool:
     """The files of a run. Methods raise OSError, and may be called again after that: nothing is written twice.
 
     elapsed: seconds of the run that were recorded before, 0 for a new one. last_step: recorded before, None for none.
+    earlier: the end that the run had before it was resumed.
     """
 
     def __init__(self, folder: Path, facts: Mapping[str, Any] | None) -> None:
@@ -47,6 +49,7 @@ class Spool:
         self.folder = folder
         self.elapsed = 0.0
         self.last_step: int | None = None
+        self.earlier: Mapping[str, Any] = {}
         self._segment = SegmentName(0, 0)
         self._file: IO[bytes] | None = None
         self._size = self._unsynced = 0
@@ -60,6 +63,7 @@ class Spool:
             _sync_folder(folder.parent)
         else:
             self.elapsed, self.last_step = _last_elapsed(folder), _last_step(folder)
+            self.earlier = earlier_end(folder)
             (folder / END).unlink(missing_ok=True)
 
     def begin_attempt(self, from_step: int | None) -> None:

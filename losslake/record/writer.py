@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from losslake.record import gaps
 from losslake.record.columns import Column, Columns, Renamed, is_usable
+from losslake.record.ends import with_earlier
 from losslake.record.gaps import Gaps, LeftOut
 from losslake.record.layout import CALLS, ELAPSED, LARGEST_STEP, STEP
 from losslake.record.numbers import json_number
@@ -85,6 +86,7 @@ class Writer:
         # Whether the next line begins an attempt, and from which step on it replaces others: by default its own.
         self._begins, self._replaces = True, is_resumed
         self._from_step: int | None = None
+        self._replaced_from: int | None = None  # the first step that any attempt of this process replaces
         self._columns: dict[str, Column | None] = {}
         self._kinds = Columns(metrics, self._warn_of)
         self._warned_too_large: set[str] = set()
@@ -124,22 +126,25 @@ class Writer:
         segments, missing = self._spool.digests()
         if missing and not self.gaps.count:
             self.gaps.add(gaps.REMOVED, len(missing))
-        n_dropped, rows = facts["n_dropped"] + self.gaps.count, [*facts["gaps"], *self.gaps.rows()]
-        others = self._others.names()
-        is_lost = n_dropped or self.assumed_rewinds or others
-        status = "INCOMPLETE" if is_lost and facts["status"] == "COMPLETE" else facts["status"]
-        document = {**facts, "status": status, "n_dropped": n_dropped}
-        del document["gaps"], document["left_out"]
-        if rows:
-            document["gaps"] = rows
-        if self.assumed_rewinds:
-            document |= {"assumed_rewinds": self.assumed_rewinds, "began_again": self.began_again}
-        if left_out := [*facts["left_out"], *self.left_out.rows()]:
-            document["left_out"] = left_out
-        if self._counts_calls:
-            document["steps_counted"] = "calls"
-        if others:
-            document["other_counters"] = others
+        document = with_earlier(
+            {
+                **facts,
+                "gaps": [*facts["gaps"], *self.gaps.rows()],
+                "left_out": [*facts["left_out"], *self.left_out.rows()],
+                "assumed_rewinds": self.assumed_rewinds,
+                "began_again": self.began_again,
+                "other_counters": self._others.names(),
+                "steps_counted": "calls" if self._counts_calls else None,
+            },
+            self._spool.earlier,
+            self._replaced_from,
+        )
+        is_lost = document["n_dropped"] or document["assumed_rewinds"] or document["other_counters"]
+        if is_lost and document["status"] == "COMPLETE":
+            document["status"] = "INCOMPLETE"
+        # began_again is stated with assumed_rewinds, also if it is 0.
+        needed = {"status", "ended_at", "n_dropped"} | ({"began_again"} if document["assumed_rewinds"] else set())
+        document = {name: value for name, value in document.items() if value or name in needed}
         self._spool.end({**document, "segments": segments})
 
     def _write_all(self) -> bool:
@@ -159,6 +164,8 @@ class Writer:
             if self._begins:
                 first = self._in_text[1]
                 at = None if not self._replaces else first if self._from_step is None else self._from_step
+                if at is not None:
+                    self._replaced_from = at if self._replaced_from is None else min(at, self._replaced_from)
                 self._spool.begin_attempt(at)
                 self._begins, self._from_step = False, None
             is_new = self._spool.append(b"".join(self._text))
@@ -282,7 +289,8 @@ class Writer:
             self.gaps.add(gaps.TOO_MANY_NAMES, 1, step)
         elif self.left_out.add(shown_name(name), "a name that no metric can have", step):
             what = "a word of the layout" if isinstance(name, str) and name else f"a name of kind {kind_of(name)}"
-            self._warn(f"{shown_name(name)!r} isn't recorded, as it is {what}: give the metric another name")
+            advice = "log(values, step=…) takes it" if name == STEP else "give the metric another name"
+            self._warn(f"{shown_name(name)!r} isn't recorded, as it is {what}: {advice}")
 
     def _warn_of(self, message: str) -> None:
         """Warn, once the run has begun to be written."""

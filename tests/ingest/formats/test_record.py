@@ -352,6 +352,9 @@ KEYS = [
     "gaps",
     "assumed_rewinds",
     "began_again",
+    "left_out",
+    "other_counters",
+    "attributes",
 ]
 documents = st.dictionaries(st.sampled_from(KEYS[1:]), anything, max_size=6)
 QUICK = settings(suppress_health_check=list(HealthCheck))

@@ -474,3 +474,33 @@ def test_recorder_needs_only_the_standard_library(tmp_path: Path) -> None:
 def ran(code: str) -> None:
     """Run a program that records."""
     subprocess.run([sys.executable, "-c", f"import losslake.record\n{code}"], cwd=ROOT, check=True, timeout=60)
+
+
+@pytest.mark.parametrize("replaced_from", [None, 0, 5, 20])
+def test_what_was_lost_before_a_resume_goes_on_being_lost_unless_it_is_recorded_again(
+    started: Callable[..., Run], replaced_from: int | None
+) -> None:
+    with started() as first:
+        for step in range(10):
+            first.log({"train/loss": 1.0, "train/x": None}, step=step)
+        first.log({"train/loss": 10**400}, step=10)
+    assert end(place(first))["status"] == "INCOMPLETE"
+    with started(resume=first.name) as second:
+        if replaced_from is not None:
+            second.rewind(replaced_from)
+        second.log({"train/loss": 1.0}, step=30 if replaced_from is None else replaced_from)
+        second.log({"train/x": None}, step=31)
+    known = end(place(second))
+    is_again = replaced_from in (0, 5)
+    assert (known["status"], known["n_dropped"]) == (("COMPLETE", 0) if is_again else ("INCOMPLETE", 1))
+    assert [(row["n"], row["first_step"], row["last_step"]) for row in known["left_out"]] == [(11, 0, 31)]
+
+
+def test_unannounced_rewinds_before_a_resume_go_on_being_stated(started: Callable[..., Run]) -> None:
+    with started() as first:
+        for step in (1, 2, 1, 2):
+            first.log({"train/loss": 1.0}, step=step)
+    with started(resume=first.name) as second:
+        second.log({"train/loss": 1.0}, step=3)
+    known = end(place(second))
+    assert (known["status"], known["assumed_rewinds"], known["began_again"]) == ("INCOMPLETE", 1, 1)
