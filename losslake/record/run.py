@@ -171,7 +171,7 @@ class Run:
         self._left_out = LeftOut()
         self._counting = threading.RLock()
         # The latest call while the queue is full; more only while threads log at once.
-        self._kept: dict[int, tuple[Any, ...]] = {}
+        self._kept: dict[int, list[Any]] = {}
         self._numbers_of_kept = itertools.count()
         self._status: Status | None = None
         self._ended = threading.Event()
@@ -240,10 +240,10 @@ class Run:
                 if call is None:
                     return
                 values, step = call
-            numbers: Mapping[str, Any] = dict(values)
+            numbers = {**values}  # a copy, as another thread may change them
             if not IMMUTABLE.issuperset(map(type, numbers.values())):
                 numbers = self._numbers(numbers, max(step, ~step))
-            queued = (elapsed, step, len(numbers), *numbers, *numbers.values())
+            queued = [elapsed, step, len(numbers), *numbers, *numbers.values()]
             if len(self._queue) > MOST_QUEUED:
                 self._keep(queued)
             else:
@@ -354,7 +354,7 @@ class Run:
             with suppress(Exception):  # there may be no stderr
                 sys.stderr.write(f"losslake: this run is shown at {self._sender.url}\n")
 
-    def _keep(self, call: tuple[Any, ...]) -> None:
+    def _keep(self, call: list[Any]) -> None:
         """Keep the latest call beside the full queue, as `finish` may follow it, and drop those kept before.
 
         A handler of a signal may interrupt this, log and finish: whoever takes a call out counts or queues it.
