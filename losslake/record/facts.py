@@ -7,7 +7,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from losslake.record.columns import Renamed
 from losslake.record.numbers import json_number
+from losslake.record.words import bounds_of, nearest_licences, spdx_identifier
 
 Scalar = str | int | float | bool
 COMPARATORS = ("strict", "inclusive")
@@ -16,7 +18,10 @@ SAME = ("collection", "dataset", "model", "optimizer", "batch_size", "batch_unit
 _LONGEST_NAME = 200
 _LONGEST_TEXT = 10_000
 _MOST_PARAMETERS = 1_000
+_MOST_TAGS = 100
 _GOAL = {"metric", "target", "comparator", "source"}
+# Means in float32 can be this far beyond a bound, as the registry of metrics allows.
+_ROUNDING = 1e-6
 
 
 def facts(
@@ -28,6 +33,10 @@ def facts(
     licence: str | None,
     goals: Sequence[Mapping[str, Any]],
     notes: str | None,
+    name: str | None = None,
+    group: str | None = None,
+    tags: Sequence[str] = (),
+    metrics: Mapping[str, Renamed] | None = None,
 ) -> dict[str, Any]:
     """Return the facts of a run as run.json has them, without its format. Raises ValueError with one line."""
     parts = workload.split("/") if isinstance(workload, str) else []
@@ -52,7 +61,7 @@ def facts(
         "optimizer": parts[-1],
         "batch_size": batch_size,
         "batch_unit": batch_unit,
-        "licence": licence,
+        "licence": _licence(licence),
         "started_at": time.time(),
         "parameters": _parameters(parameters),
     }
@@ -60,7 +69,42 @@ def facts(
         document["goals"] = [_goal(goal) for goal in goals]
     if notes is not None:
         document["notes"] = notes
+    attributes = {**_labels(name, group, tags), **_formulas(metrics or {})}
+    if attributes:
+        document["attributes"] = attributes
     return document
+
+
+def _licence(licence: str | None) -> str | None:
+    """Return the identifier of a licence as SPDX writes it. Raises ValueError."""
+    known = spdx_identifier(licence) if licence is not None else None
+    if licence is not None and known is None:
+        near = nearest_licences(licence)
+        proposed = f"give licence={near[0]!r}" if near else 'give an identifier such as "CC-BY-4.0"'
+        others = f" (or {', '.join(near[1:])})" if near[1:] else ""
+        raise ValueError(
+            f"licence {_shown(licence)} isn't an SPDX identifier (https://spdx.org/licenses): {proposed}{others}; for "
+            'one that SPDX lacks, "LicenseRef-" and a name of your own'
+        )
+    return known
+
+
+def _labels(name: str | None, group: str | None, tags: Sequence[str]) -> dict[str, Any]:
+    """Return the name, group and tags of a run, in the words of W&B's runs. Raises ValueError."""
+    for key, text in (("name", name), ("group", group)):
+        if text is not None and not (isinstance(text, str) and _is_label(text)):
+            raise ValueError(f"{key} {_shown(text)}: give a printable text of at most {_LONGEST_NAME} characters")
+    is_list = isinstance(tags, Sequence) and not isinstance(tags, str | bytes)
+    if not is_list or len(tags) > _MOST_TAGS or not all(isinstance(tag, str) and _is_label(tag) for tag in tags):
+        raise ValueError(f"tags {_shown(tags)}: give a list of at most {_MOST_TAGS} printable texts")
+    labels = {"run_name": name, "run_group": group, "tags": [str.__str__(tag) for tag in tags]}
+    return {key: value for key, value in labels.items() if value}
+
+
+def _formulas(metrics: Mapping[str, Renamed]) -> dict[str, str]:
+    """Return how values were calculated from what was logged, by metric, as trials have it."""
+    formulas = {each.metric: each.formula(name) for name, each in metrics.items()}
+    return {metric: formula for metric, formula in formulas.items() if metric is not None and formula is not None}
 
 
 def _parameters(parameters: Mapping[str, Scalar]) -> dict[str, Any]:
@@ -93,11 +137,30 @@ def _goal(goal: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError(f"goals: the metric {_shown(metric)}: give split/quantity, as val/accuracy")
     if isinstance(target, bool) or not isinstance(target, int | float) or not math.isfinite(target):
         raise ValueError(f"goals: the target {_shown(target)} of {metric} isn't a finite number")
+    _check_target(metric, float(target))
     if comparator not in COMPARATORS:
         raise ValueError(f"goals: the comparator {_shown(comparator)} of {metric}: give {' or '.join(COMPARATORS)}")
     if not (isinstance(source, str) and 0 < len(source) <= _LONGEST_TEXT):
         raise ValueError(f"goals: the source of {metric}: give a text that says who set the target")
     return {"metric": metric, "target": float(target), "comparator": comparator, "source": source}
+
+
+def _check_target(metric: str, target: float) -> None:
+    """Raise ValueError for a target that no value of the metric can have."""
+    bounds = bounds_of(metric)
+    if bounds is None:
+        return
+    smallest, largest = bounds["smallest"], bounds["largest"]
+    tolerance = _ROUNDING * largest
+    if smallest - tolerance <= target <= largest + tolerance:
+        return
+    is_percentage = bounds["unit"] == "fraction" and largest < target <= 100 * largest
+    give = f"give {target / 100:.6g} for {target:g}%" if is_percentage else "give one of these"
+    raise ValueError(f"goals: the target {target:g} of {metric}, which lies between {smallest} and {largest}: {give}")
+
+
+def _is_label(text: str) -> bool:
+    return 0 < len(text) <= _LONGEST_NAME and text.isprintable() and text == text.strip()
 
 
 def _is_name(text: str) -> bool:

@@ -6,6 +6,7 @@
     RUN/0002-from-120/000001.jsonl      of the second, which went back to step 120: it replaces what came from there on
     RUN/0002.claim                      empty: the second attempt belongs to the process that made it
     RUN/heartbeat                       empty: touched every few seconds while the run is being recorded
+    RUN/live.url                        the page of the run at a contribution service that it is sent to
     RUN/end.json                        how the run ended; written last, so a run without it was killed, or goes on
 
 Numbers that JSON lacks are written as `losslake.record.numbers` has them. The layout is promised in docs/recording.md.
@@ -22,8 +23,10 @@ from typing import Any, NamedTuple
 
 VERSION = 1
 FORMAT = f"losslake-record/{VERSION}"
-RUN, END, HEARTBEAT = "run.json", "end.json", "heartbeat"
+RUN, END, HEARTBEAT, LIVE_URL = "run.json", "end.json", "heartbeat", "live.url"
 STEP, ELAPSED = "step", "elapsed_s"
+# W&B's word for a count of calls of log: beside `step`, in a line whose step is such a count.
+CALLS = "_step"
 LARGEST_STEP = 2**53 - 1
 _SEGMENT = re.compile(r"(?P<attempt>\d{4,9})(?:-from-(?P<step>\d{1,16}))?/(?P<number>\d{6,9})\.jsonl")
 

@@ -12,6 +12,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from losslake.record.layout import LIVE_URL
+
 SECONDS_TO_SEND = 10.0
 LOG = "live.log"
 
@@ -22,12 +24,28 @@ class Sender:
     def __init__(self, folder: Path, url: str) -> None:
         self._folder = folder
         self._url = url
+        self._page: str | None = None
+        (folder / LIVE_URL).unlink(missing_ok=True)  # of an earlier start: such links expire
         command = [sys.executable, "-m", "losslake", "live", str(folder), "--url", url, "--until-end"]
         with (folder / LOG).open("ab") as log:
             # In a session of its own, a Ctrl-C that ends the training leaves it time to send the rest.
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
+
+    @property
+    def url(self) -> str | None:
+        """The page of the run, None until the service has named it."""
+        self.is_url_new()
+        return self._page
+
+    def is_url_new(self) -> bool:
+        """Return True if the page of the run is known only now."""
+        if self._page is not None:
+            return False
+        with suppress(OSError):
+            self._page = (self._folder / LIVE_URL).read_text("utf-8", "replace").strip() or None
+        return self._page is not None
 
     def wait(self) -> str:
         """Wait until the end of the run is sent, for at most ten seconds; return why it isn't, empty if it is."""

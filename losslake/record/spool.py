@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
+from losslake.record.ends import earlier_end
 from losslake.record.layout import ELAPSED, END, FORMAT, HEARTBEAT, RUN, VERSION, SegmentName, digest_entry
 
 SECONDS_BETWEEN_SYNCS = 1.0
@@ -24,6 +25,7 @@ SECONDS_BETWEEN_BEATS = 5.0
 LARGEST_SEGMENT = 4_000_000
 _SYNCED_BYTES = 1_000_000
 _ATTEMPT = re.compile(r"(\d{4,9})(?:-from-\d+)?(?:\.claim)?")
+_STEP = re.compile(rb'^\{"step":(\d{1,16}),', re.MULTILINE)
 _VERSION = re.compile(r"losslake-record/([1-9]\d{0,8})")
 
 
@@ -38,13 +40,16 @@ class SegmentRemoved(OSError):
 class Spool:
     """The files of a run. Methods raise OSError, and may be called again after that: nothing is written twice.
 
-    elapsed: seconds of the run that were recorded before, 0 for a new one.
+    elapsed: seconds of the run that were recorded before, 0 for a new one. last_step: recorded before, None for none.
+    earlier: the end that the run had before it was resumed.
     """
 
     def __init__(self, folder: Path, facts: Mapping[str, Any] | None) -> None:
         """Create the folder of a new run with these facts; None: go on with the run that is there."""
         self.folder = folder
         self.elapsed = 0.0
+        self.last_step: int | None = None
+        self.earlier: Mapping[str, Any] = {}
         self._segment = SegmentName(0, 0)
         self._file: IO[bytes] | None = None
         self._size = self._unsynced = 0
@@ -57,7 +62,8 @@ class Spool:
             _write(folder / RUN, {"format": FORMAT, **facts})
             _sync_folder(folder.parent)
         else:
-            self.elapsed = _last_elapsed(folder)
+            self.elapsed, self.last_step = _last_elapsed(folder), _last_step(folder)
+            self.earlier = earlier_end(folder)
             (folder / END).unlink(missing_ok=True)
 
     def begin_attempt(self, from_step: int | None) -> None:
@@ -203,6 +209,18 @@ def _last_elapsed(folder: Path) -> float:
             if math.isfinite(elapsed) and elapsed >= 0:
                 return elapsed
     return 0.0
+
+
+def _last_step(folder: Path) -> int | None:
+    """Return the highest step of the last segment with a whole line; None if there is none.
+
+    Earlier segments have lower ones, but for metrics that are logged behind others.
+    """
+    for path in reversed(_segments(folder)):
+        steps = _STEP.findall(path.read_bytes().rpartition(b"\n")[0])
+        if steps:
+            return max(map(int, steps))
+    return None
 
 
 def _is_made(path: Path) -> bool:

@@ -7,7 +7,6 @@ hashing of files run beside the training.
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections import deque
@@ -17,10 +16,14 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from losslake.record import gaps
-from losslake.record.gaps import Gaps
-from losslake.record.layout import ELAPSED, LARGEST_STEP, STEP
+from losslake.record.columns import Column, Columns, Renamed, is_usable
+from losslake.record.ends import with_earlier
+from losslake.record.gaps import Gaps, LeftOut
+from losslake.record.layout import CALLS, ELAPSED, LARGEST_STEP, STEP
 from losslake.record.numbers import json_number
+from losslake.record.other_counters import OtherCounters
 from losslake.record.spool import SegmentRemoved, Spool
+from losslake.record.values import kind_of, shown_name
 
 SECONDS_TO_FINISH = 30.0
 MOST_NAMES = 10_000  # of metrics that a log can have
@@ -34,10 +37,12 @@ _PIECE = 32
 _PAUSE = 0.0001
 _LARGEST_WRITE = 1 << 16
 # What log puts into the queue: seconds, step, number of metrics, their names, their values; or seconds, step, REWIND.
+# A step that was counted is ~step, which is negative; one of a rewind is NEXT for the step that is logged next.
 # Only numbers and texts, as the garbage collector looks through every tuple and dictionary again and again: with
 # 200,000 of them, a call of log took 40 ms now and then.
 Queue = deque[Any]
 REWIND = -1
+NEXT = -1
 
 
 class _Line(NamedTuple):
@@ -52,12 +57,22 @@ class _Line(NamedTuple):
 class Writer:
     """Writes the entries of a queue. Only its thread calls its methods, and writes its attributes.
 
-    gaps: measurements that it couldn't write. trouble: why files can't be written now; empty if they can.
-    assumed_rewinds, began_again: see docs/recording.md.
+    gaps: measurements that it couldn't write. left_out: values that are no measurements. trouble: why files can't be
+    written now; empty if they can. assumed_rewinds, began_again: see docs/recording.md. while_waiting: is called now
+    and then while the run is recorded.
     """
 
-    def __init__(self, spool: Spool, queue: Queue, is_resumed: bool, ended: threading.Event) -> None:
+    def __init__(
+        self,
+        spool: Spool,
+        queue: Queue,
+        is_resumed: bool,
+        ended: threading.Event,
+        metrics: Mapping[str, Renamed],
+        while_waiting: Callable[[], object] = lambda: None,
+    ) -> None:
         self.gaps = Gaps()
+        self.left_out = LeftOut()
         self.trouble = ""
         self.assumed_rewinds = 0
         self.began_again = 0
@@ -71,7 +86,14 @@ class Writer:
         # Whether the next line begins an attempt, and from which step on it replaces others: by default its own.
         self._begins, self._replaces = True, is_resumed
         self._from_step: int | None = None
-        self._keys: dict[str, str] = {}
+        self._replaced_from: int | None = None  # the first step that any attempt of this process replaces
+        self._columns: dict[str, Column | None] = {}
+        self._kinds = Columns(metrics, self._warn_of)
+        self._warned_too_large: set[str] = set()
+        self._others = OtherCounters(self._warn_of)
+        self._counts_calls = False
+        self._is_announced = False  # the next line is at the step of a rewind
+        self._while_waiting = while_waiting
         self._last: dict[str, int] = {}
         self._lowest = 0 if is_resumed else LARGEST_STEP  # step of the run, as far as it is known
         self._warn: Callable[[str], None] = lambda _: None
@@ -85,6 +107,7 @@ class Writer:
         self._warn = warn
         while not self._ended.wait(_SECONDS_BETWEEN_TRIES if self.trouble else _SECONDS_BETWEEN_WRITES):
             self._spool.beat_if_due()
+            self._while_waiting()
             was_well = not self.trouble
             self._write_all()
             if self.trouble and was_well:
@@ -103,15 +126,25 @@ class Writer:
         segments, missing = self._spool.digests()
         if missing and not self.gaps.count:
             self.gaps.add(gaps.REMOVED, len(missing))
-        n_dropped, rows = facts["n_dropped"] + self.gaps.count, [*facts["gaps"], *self.gaps.rows()]
-        is_lost = n_dropped or self.began_again
-        status = "INCOMPLETE" if is_lost and facts["status"] == "COMPLETE" else facts["status"]
-        document = {**facts, "status": status, "n_dropped": n_dropped}
-        del document["gaps"]
-        if rows:
-            document["gaps"] = rows
-        if self.assumed_rewinds:
-            document |= {"assumed_rewinds": self.assumed_rewinds, "began_again": self.began_again}
+        document = with_earlier(
+            {
+                **facts,
+                "gaps": [*facts["gaps"], *self.gaps.rows()],
+                "left_out": [*facts["left_out"], *self.left_out.rows()],
+                "assumed_rewinds": self.assumed_rewinds,
+                "began_again": self.began_again,
+                "other_counters": self._others.names(),
+                "steps_counted": "calls" if self._counts_calls else None,
+            },
+            self._spool.earlier,
+            self._replaced_from,
+        )
+        is_lost = document["n_dropped"] or document["assumed_rewinds"] or document["other_counters"]
+        if is_lost and document["status"] == "COMPLETE":
+            document["status"] = "INCOMPLETE"
+        # began_again is stated with assumed_rewinds, also if it is 0.
+        needed = {"status", "ended_at", "n_dropped"} | ({"began_again"} if document["assumed_rewinds"] else set())
+        document = {name: value for name, value in document.items() if value or name in needed}
         self._spool.end({**document, "segments": segments})
 
     def _write_all(self) -> bool:
@@ -131,6 +164,8 @@ class Writer:
             if self._begins:
                 first = self._in_text[1]
                 at = None if not self._replaces else first if self._from_step is None else self._from_step
+                if at is not None:
+                    self._replaced_from = at if self._replaced_from is None else min(at, self._replaced_from)
                 self._spool.begin_attempt(at)
                 self._begins, self._from_step = False, None
             is_new = self._spool.append(b"".join(self._text))
@@ -161,8 +196,13 @@ class Writer:
             return None
         take = self._queue.popleft
         elapsed, step, n = take(), take(), take()
-        line = _Line(step, b"", 0, True) if n == REWIND else self._line(elapsed, step, n)
-        if line.is_rewind and line.n:
+        if n == REWIND:
+            self._is_announced |= step == NEXT
+            return _Line(max(step, 0), b"", 0, step != NEXT)
+        line = self._line(elapsed, step, n)
+        if line.n and self._is_announced:
+            self._is_announced, line = False, line._replace(is_rewind=True)
+        elif line.is_rewind and line.n:
             if self.assumed_rewinds >= MOST_ASSUMED_REWINDS:
                 self.gaps.add(gaps.TOO_MANY_REWINDS, line.n, line.step)
                 line = _Line(line.step, b"", 0, False)
@@ -174,48 +214,87 @@ class Writer:
 
     def _assume_rewind(self, step: int) -> None:
         """Count a rewind that nobody announced, and warn of the first one, and of the first to where the run began."""
+        advice = "log the number of updates so far as step, in all epochs"
         self.assumed_rewinds += 1
         if step <= self._lowest:
             self.began_again += 1
             if self.began_again == 1:
                 self._warn(
                     f"step {step:,} is where the run began, so this replaces all that is recorded, and the run won't "
-                    "be COMPLETE: log the number of updates so far as step, in all epochs; if the training started "
-                    f"over, call run.rewind({step}) before"
+                    f"be COMPLETE: {advice}; if the training started over, call run.rewind({step}) before"
                 )
         elif self.assumed_rewinds == 1:
-            self._warn(f"step {step:,} is below earlier ones: taken as a rewind; call run.rewind({step}) before")
+            self._warn(
+                f"step {step:,} is below earlier ones, so this replaces what is recorded from there on, and the run "
+                f"won't be COMPLETE: {advice}; if the training went back, call run.rewind({step}) before"
+            )
 
     def _line(self, elapsed: float, step: int, n: int) -> _Line:
         """Return the line of the next n measurements in the queue; count those that can't be recorded."""
-        take, keys, last = self._queue.popleft, self._keys, self._last
+        take, columns, last = self._queue.popleft, self._columns, self._last
         names = [take() for _ in range(n)]
+        is_counted, step = step < 0, step if step >= 0 else ~step
         texts = [f'{{"{STEP}":{step},"{ELAPSED}":{round(elapsed, 6)!r}']
-        is_below = False
+        if is_counted:
+            texts[0] += f',"{CALLS}":{step}'
+            self._counts_calls = True
+        n_before, is_below = len(texts), False
         for name in names:
             value = take()
-            key = keys.get(name) or self._new_key(name, step)
+            column = columns.get(name, ...) if type(name) is str else self._other_column(name, step)
+            if column is ...:
+                column = self._new_column(name, step)
             if isinstance(value, int):
                 value = _as_float(value)
-            if not key or value is None:
-                self.gaps.add(gaps.NOT_A_NUMBER if key else gaps.BAD_NAME, 1, step)
+            if column is None or value is None:
+                self._count_unwritten(name, step, is_name=column is None)
                 continue
-            texts.append(f"{key}{value!r}" if isfinite(value) else f'{key}"{json_number(value)}"')
+            if not column.key:
+                continue
+            if column.scale != 1:
+                value = column.scaled(value)
+            if value > column.largest and isfinite(value) and name not in self._warned_too_large:
+                self._warned_too_large.add(name)
+                self._kinds.note_too_large(name, column, value, step)
+            texts.append(f"{column.key}{value!r}" if isfinite(value) else f'{column.key}"{json_number(value)}"')
             if last.get(name, -1) > step:
                 is_below = True
             else:
                 last[name] = step
             if len(texts) % _PIECE == 0:
                 self._pause()
+        self._others.add(names, step)
         self._pause()
-        return _Line(step, (",".join(texts) + "}\n").encode(), len(texts) - 1, is_below)
+        return _Line(step, (",".join(texts) + "}\n").encode(), len(texts) - n_before, is_below)
 
-    def _new_key(self, name: object, step: int) -> str:
-        """Return a new name as it is written; empty if it can't be that of a metric."""
-        if not isinstance(name, str) or name in (STEP, ELAPSED, "") or len(self._keys) >= MOST_NAMES:
-            return ""
-        key = self._keys[name] = f"{json.dumps(name)}:"
-        return key
+    def _new_column(self, name: str, step: int) -> Column | None:
+        """Return the column of a new name; None if it can't be that of a metric."""
+        if not is_usable(name) or len(self._columns) >= MOST_NAMES:
+            return None
+        column = self._columns[name] = self._kinds.column(name)
+        return column
+
+    def _other_column(self, name: object, step: int) -> Column | None:
+        """Return the column of a name that isn't simply a text; None if it isn't one at all."""
+        if not isinstance(name, str):
+            return None
+        plain = str.__str__(name)
+        return self._columns[plain] if plain in self._columns else self._new_column(plain, step)
+
+    def _count_unwritten(self, name: object, step: int, is_name: bool) -> None:
+        """Count a value that isn't recorded: its name can't be one, is one too many, or it is no float64."""
+        if not is_name:
+            self.gaps.add(gaps.OUT_OF_RANGE, 1, step)
+        elif isinstance(name, str) and is_usable(name):
+            self.gaps.add(gaps.TOO_MANY_NAMES, 1, step)
+        elif self.left_out.add(shown_name(name), "a name that no metric can have", step):
+            what = "a word of the layout" if isinstance(name, str) and name else f"a name of kind {kind_of(name)}"
+            advice = "log(values, step=…) takes it" if name == STEP else "give the metric another name"
+            self._warn(f"{shown_name(name)!r} isn't recorded, as it is {what}: {advice}")
+
+    def _warn_of(self, message: str) -> None:
+        """Warn, once the run has begun to be written."""
+        self._warn(message)
 
     def _rewind(self, step: int) -> None:
         """Let the next line begin an attempt."""
@@ -227,6 +306,7 @@ class Writer:
             last |= {name: min(at, step) for name, at in piece}
             self._pause()
         self._last = last
+        self._others.rewind(step)
 
     def _pause(self) -> None:
         """Let other threads run after a piece of work, unless the run has ended: then the training waits for this."""

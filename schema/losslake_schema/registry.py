@@ -72,13 +72,17 @@ class Metric:
 
 @dataclass(frozen=True)
 class CollectionMetadata:
-    """The facts of a release about a collection; unknown fields are empty."""
+    """The facts of a release about a collection; unknown fields are empty.
+
+    is_licence_of_run: a run states the licence, of its own measurements: it never replaces that of a stored collection.
+    """
 
     collection: str
     title: str = ""
     licence: str = ""
     citation: str = ""
     source_url: str = ""
+    is_licence_of_run: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

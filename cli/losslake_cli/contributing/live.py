@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from losslake.record.layout import LIVE_URL
 from losslake_cli.console import echo, print_error
 from losslake_cli.contributing.push import TokenFileOption, UrlOption, read_token
 from losslake_schema.errors import LossLakeError
@@ -55,6 +56,10 @@ def _show_link(run: GrowingRun, link: str | None) -> None:
     echo(f"live         {run.id}")
     if link is not None:
         echo(f"             {link}")
+        part = run.folder / f"{LIVE_URL}.part"
+        with suppress(OSError):  # the recorder reads it as run.url
+            part.write_text(link, "utf-8")
+            part.replace(run.folder / LIVE_URL)
 
 
 def _show_end(run: GrowingRun, status: str) -> None:

@@ -111,12 +111,17 @@ class Gap(Document):
 
 
 class Finish(Document):
-    """The end of a run, with all of its segments. ended_at: None for a run that was converted from a log."""
+    """The end of a run, with all of its segments. ended_at: None for a run that was converted from a log.
+
+    assumed_rewinds, other_counters: as in end.json of the recorder (docs/recording.md).
+    """
 
     status: RunStatus
     ended_at: Seconds | None
     n_dropped: Count = 0
     gaps: Annotated[tuple[Gap, ...], Field(max_length=limits.MOST_GAPS, strict=False)] = ()
+    assumed_rewinds: Count = 0
+    other_counters: Annotated[tuple[Name, ...], Field(max_length=limits.MOST_GAPS, strict=False)] = ()
     segments: Annotated[tuple[Segment, ...], Field(max_length=limits.MOST_SEGMENTS, strict=False)]
 
     @model_validator(mode="after")

@@ -163,7 +163,8 @@ def spool_files(database: Database, run: StoredRun) -> Iterator[SpoolFile]:
     for segment, path in run.segments:
         yield SpoolFile(segment.path, segment.bytes, partial(read_segment, database.lake, path, segment.sha256))
     digests = {segment.path: {"bytes": segment.bytes, "sha256": segment.sha256} for segment in run.end.segments}
-    end = run.end.model_dump(exclude={"segments"} if run.end.gaps else {"segments", "gaps"})
+    optional = {name for name in ("gaps", "assumed_rewinds", "other_counters") if not getattr(run.end, name)}
+    end = run.end.model_dump(exclude={"segments", *optional})
     yield _document(END, {**end, "segments": digests})
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from losslake.record.layout import END, RUN, VERSION, SegmentName
+from losslake.record.layout import END, RUN, STEP, VERSION, SegmentName
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import NO_MEMORY, Refusal, Rule
 from losslake_ingest.contracts.run_log import RunLog
@@ -42,14 +42,16 @@ class Record(BundledFormat):
 
     def read(self, source: Source, mapping: LogMapping) -> Iterator[RunLog | Quarantined]:
         """Yield one run per folder."""
-        yield from _Reader(source).read()
+        with_axes = [name for axis in mapping.axis if axis.column == STEP for name in axis.metrics]
+        yield from _Reader(source, with_axes).read()
 
 
 class _Reader:
     """Collects the segments of each run until the run is complete."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, metrics_with_axes: Sequence[str]) -> None:
         self._source = source
+        self._metrics_with_axes = metrics_with_axes
         self._runs: dict[str, RecordedRun] = {}
         self._refused: set[str] = set()  # folders whose run.json can't be used
         self._finished: set[str] = set()
@@ -140,7 +142,7 @@ class _Reader:
             self._finished.add(folder)
             self._n_cells -= run.n_cells
             try:
-                yield run.log()
+                yield run.log(self._metrics_with_axes)
             except Refusal as error:
                 path = folder.rstrip("/") or "."
                 yield Quarantined(self._source.name, path, error.rule, error.message, error.line, sha256=run.sha256)

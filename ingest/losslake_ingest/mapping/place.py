@@ -233,7 +233,9 @@ def collection_facts(mapping: LogMapping, study: Study, fields: Fields) -> Colle
     """Return the mapping's metadata for the collection of a study, as far as the fields are known."""
     templates = {name: template for name, template in vars(mapping.collection).items() if template and name != "name"}
     texts = {name: str(text) for name, text in fill_known(templates, fields).items()}
-    return CollectionMetadata(study.workload.collection, **texts)
+    licence = mapping.collection.licence
+    is_of_run = licence is not None and bool(licence.names) and "licence" in texts
+    return CollectionMetadata(study.workload.collection, **texts, is_licence_of_run=is_of_run)
 
 
 def contributors_of(mapping: LogMapping) -> tuple[Contributor, ...]:

@@ -31,6 +31,10 @@ def _escaped(code: int) -> str:
 
 
 def names_of(section: str) -> Mapping[str, Sequence[str]]:
-    """Return the names in a section of `names.toml`, by what they mean."""
-    names: Mapping[str, Sequence[str]] = read_toml("losslake_ingest.mapping", "names.toml")[section]
-    return names
+    """Return the names in a section of `names.toml`, or of the words that the recorder has, by what they mean."""
+    words: Mapping[str, Mapping[str, Sequence[str]]] = read_toml("losslake.record", "data/words.toml")
+    return words[section] if section in ("splits", "quantities") else _names()[section]
+
+
+def _names() -> Mapping[str, Mapping[str, Sequence[str]]]:
+    return read_toml("losslake_ingest.mapping", "names.toml")

@@ -293,7 +293,7 @@ def _without_stored(changes: Changes, stored: Mapping[str, pa.Table]) -> Changes
 def _collection_rows(stored: pa.Table, studies: pa.Table, stated: Mapping[str, CollectionMetadata]) -> pa.Table:
     """Return a row for each collection with studies: new metadata first, then stored, then built-in.
 
-    Fields that the new metadata leaves empty keep their stored value.
+    Fields that the new metadata leaves empty keep their stored value, and so does a licence that only runs contradict.
     """
     built_in = {c.collection: c for c in collections()}
     rows = {row["collection"]: row for row in stored.to_pylist()}
@@ -302,5 +302,7 @@ def _collection_rows(stored: pa.Table, studies: pa.Table, stated: Mapping[str, C
         facts = built_in.get(name) or built_in.get(name.split("/")[0]) or CollectionMetadata(name, licence="not stated")
         row = rows.get(name) or vars(facts) | {"collection": name}
         new = {key: text for key, text in vars(stated.get(name, CollectionMetadata(name))).items() if text}
+        if new.pop("is_licence_of_run", False) and name in rows:
+            del new["licence"]
         result.append({**row, **new})
     return pa.Table.from_pylist(result, COLLECTIONS)

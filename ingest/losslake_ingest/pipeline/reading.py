@@ -7,11 +7,12 @@ from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import accumulate, chain
 from pathlib import Path
 
 from losslake_ingest.contracts.report import Quarantined, SourceReport
-from losslake_ingest.contracts.rules import NO_MEMORY, BadMapping, MissingField, Refusal, Rule, SourceBroken
+from losslake_ingest.contracts.rules import NO_MEMORY, BadMapping, MissingField, Refusal, Rule, SourceBroken, shown
 from losslake_ingest.contracts.run_log import Damage, RunLog
 from losslake_ingest.contracts.study import StudyPart
 from losslake_ingest.formats.format import GLIMPSE, Format, Glimpse, format_named, formats
@@ -289,8 +290,23 @@ class SourceReading(Reading):
         self.left_out.update(run.left_out)
         self.remarks.update({f"run from which personal data was left out: {kind}": 1 for kind in log.private})
         self.collections[run.collection.collection] = run.collection
+        self._note_licence(run.collection, log.run)
         self.goals |= dict.fromkeys(run.goals)
         self.directions |= dict.fromkeys(run.directions)
+
+    def _note_licence(self, facts: CollectionMetadata, run: str) -> None:
+        """Note a licence of a run that isn't that of its stored collection, which stays."""
+        stored = self._stored_licences.get(facts.collection)
+        if facts.is_licence_of_run and stored is not None and stored != facts.licence:
+            what = f"run whose licence {shown(facts.licence)} isn't that of the collection {facts.collection}"
+            advice = "which a run doesn't change, but [collection] licence in a mapping does"
+            self._remark(f"{what}, {shown(stored)}, {advice}", run)
+
+    @cached_property
+    def _stored_licences(self) -> dict[str, str]:
+        """The licences of the stored collections."""
+        table = self.stored.table("collections")
+        return dict(zip(table["collection"].to_pylist(), table["licence"].to_pylist(), strict=True))
 
     @property
     def missing(self) -> Counter[MissingField]:

@@ -253,12 +253,19 @@ def test_it_ends_with_the_last_run(
 
 
 def test_another_process_sends_a_run_that_asks_for_it(
-    running: RunningService, token: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+    running: RunningService,
+    token: str,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("LOSSLAKE_TOKEN", token)
     run = start(folder, live=running.url)
+    assert run.url is None
     log(run, range(6))
     wait_until(lambda: has_steps(running, run.name, range(6)), "the steps are held")
+    wait_until(lambda: "this run is shown at" in capsys.readouterr().err, "the link is printed")
+    assert str(run.url).startswith(f"{running.url}/live/")
     run.finish()
     assert held(running, run.name)[0].kind == "finished", "the end waits until it is sent"
     assert f"sent         {run.name}: COMPLETE" in (folder / run.name / "live.log").read_text()

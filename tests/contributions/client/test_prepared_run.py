@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+import losslake.record
 from losslake_contributions.client.conversion import prepare
 from losslake_contributions.client.prepared_run import prepared
 from losslake_contributions.client.privacy import local_words
+from losslake_contributions.protocol.contributions import RunFacts
 from losslake_ingest.pipeline.reading import Request
+from losslake_ingest.plan import plan_ingest
 from losslake_ingest.readers.recorded.folder import BadSpool, Spool, is_spool, read_spool, spools_in
 from losslake_schema.errors import LossLakeError
 from tests.contributions.made_runs import ERROR, curve, name_of, write_run
@@ -30,6 +33,25 @@ def test_recorded_runs_keep_their_names_and_segments(tmp_path: Path) -> None:
     assert run.end == spool.end
     assert run.parameters == {}
     assert [each.kind for each in prepared(spool).removals] == ["path"]
+
+
+def test_labels_of_a_run_are_its_attributes_and_private_data_in_them_is_removed(tmp_path: Path) -> None:
+    labels = {"name": "lr 0.1 of ann@example.org", "group": "sweep", "tags": ["a", "/home/ann/data"]}
+    percent = {"acc": ("val/accuracy", 0.01)}
+    start = {"workload": "mine/mnist/cnn/sgd", "batch_size": 64, "folder": tmp_path, "metrics": percent}
+    with losslake.record.start(**start, **labels) as recorded:
+        recorded.log({"acc": 93.0}, step=1)
+    assert recorded.folder is not None
+    stated = json.loads((recorded.folder / "run.json").read_text())["attributes"]
+    expected = {"run_name": labels["name"], "run_group": "sweep", "tags": labels["tags"]}
+    assert stated == {**expected, "val/accuracy": "acc x 0.01"}
+    run = prepared(read_spool(recorded.folder))
+    facts = RunFacts.model_validate_json(run.documents()["run.json"])
+    assert facts.attributes == {
+        "run_name": "lr 0.1 of [e-mail]", "run_group": "sweep", "tags": ["a", "data"], "val/accuracy": "acc x 0.01"
+    }  # fmt: skip
+    (study,) = plan_ingest(None, [tmp_path], Request()).studies
+    assert str(study) == "mine/mnist/cnn/sgd/64"
 
 
 def test_segments_with_private_names_get_new_digests(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def remaining(lines: Iterable[Line]) -> dict[str, dict[int, float]]:
                     del values[step]
         attempts.add(attempt)
         for name, value in line.items():
-            if name not in ("step", "elapsed_s"):
+            if name not in ("step", "elapsed_s", "_step"):
                 measured.setdefault(name, {})[line["step"]] = float(value)
     return {name: values for name, values in measured.items() if values}
 

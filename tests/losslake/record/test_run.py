@@ -88,9 +88,9 @@ class Raising:
         (True, 1.0),
         (7, 7.0),
     ]
-    + [(value, None) for value in (10**400, "0.5", b"1", None, Raising(), 1j, [1.0], np.zeros(2))],
+    + [(value, None) for value in ("0.5", b"1", None, 1j, [1.0], np.zeros(2), {}, object())],
 )
-def test_numbers_of_any_kind_are_recorded_and_others_counted(
+def test_numbers_of_any_kind_are_recorded_and_others_left_out(
     started: Callable[..., Run], value: Any, kept: float | None
 ) -> None:
     run = started()
@@ -98,17 +98,27 @@ def test_numbers_of_any_kind_are_recorded_and_others_counted(
     run.finish()
     assert curve(place(run)) == {"train/loss": {1: 1.0}} | ({} if kept is None else {"val/loss": {1: kept}})
     known = end(place(run))
-    assert (known["status"], known["n_dropped"]) == (("COMPLETE", 0) if kept is not None else ("INCOMPLETE", 1))
+    assert (known["status"], known["n_dropped"], run.n_left_out) == ("COMPLETE", 0, int(kept is None))
     if kept is None:
-        assert known["gaps"] == [{"reason": "not a number", "n": 1, "first_step": 1, "last_step": 1}]
+        (row,) = known["left_out"]
+        assert (row["name"], row["n"], row["first_step"], row["last_step"]) == ("val/loss", 1, 1, 1)
 
 
-@pytest.mark.parametrize("step", [-1, 1.5, "1", None, 2**53, math.nan, 10**400])
+@pytest.mark.parametrize("value", [10**400, -(10**400), Raising()])
+def test_number_that_cannot_be_read_is_lost(started: Callable[..., Run], value: Any) -> None:
+    run = started()
+    run.log({"train/loss": 1.0, "val/loss": value}, step=1)
+    run.finish()
+    assert (end(place(run))["status"], end(place(run))["n_dropped"]) == ("INCOMPLETE", 1)
+    assert curve(place(run)) == {"train/loss": {1: 1.0}}
+
+
+@pytest.mark.parametrize("step", [-1, 1.5, "1", True, 2**53, math.nan, 10**400])
 def test_steps_that_are_none_are_counted(started: Callable[..., Run], step: Any) -> None:
     run = started()
     run.log({"train/loss": 1.0}, step=step)
-    run.log({"train/loss": 1.0}, step=np.int64(5))  # type: ignore[arg-type]
-    run.log({"train/loss": 1.0}, step=6.0)  # type: ignore[arg-type]
+    run.log({"train/loss": 1.0}, step=np.int64(5))
+    run.log({"train/loss": 1.0}, step=6.0)
     run.rewind(step)
     run.finish()
     assert curve(place(run)) == {"train/loss": {5: 1.0, 6: 1.0}}
@@ -116,11 +126,11 @@ def test_steps_that_are_none_are_counted(started: Callable[..., Run], step: Any)
 
 
 @pytest.mark.parametrize("values", [None, 5, [1], {5: 1.0}, {"": 1.0}, {"step": 1.0}, {"elapsed_s": 1.0}, {None: 1.0}])
-def test_what_is_no_measurement_is_counted(started: Callable[..., Run], values: Any) -> None:
+def test_what_is_no_measurement_is_counted_and_the_run_is_complete(started: Callable[..., Run], values: Any) -> None:
     run = started()
     run.log(values, step=1)
     run.finish()
-    assert (lines(place(run)), run.n_dropped, end(place(run))["status"]) == ([], 1, "INCOMPLETE")
+    assert (lines(place(run)), run.n_left_out, end(place(run))["status"]) == ([], 1, "COMPLETE")
 
 
 @given(
@@ -220,7 +230,7 @@ def test_removed_segment_is_a_gap_and_the_rest_is_recorded(started: Callable[...
 
 def test_status_is_kept_and_only_the_first_finish_counts(started: Callable[..., Run]) -> None:
     run = started()
-    run.log({"train/loss": math.nan, "train/x": "none"}, step=1)  # type: ignore[dict-item]
+    run.log({"train/loss": math.nan, "train/x": 10**400}, step=1)
     run.finish("INFEASIBLE")
     run.finish("COMPLETE")
     run.log({"train/loss": 1.0}, step=2)
@@ -249,8 +259,8 @@ def test_handler_that_raises_does_not_reach_the_training(
 
     monkeypatch.setattr("losslake.record.run._LOGGER.warning", fail)
     run = started()
-    run.log({"train/loss": None}, step=1)  # type: ignore[dict-item]
-    run.finish("done")  # type: ignore[arg-type]
+    run.log({"train/loss": None}, step=1)
+    run.finish("done")
     assert end(place(run))["status"] == "INCOMPLETE"
 
 
@@ -327,15 +337,57 @@ def test_a_step_of_each_epoch_is_warned_of_and_not_complete(
     assert "log the number of updates so far as step" in warning
 
 
-def test_a_step_below_others_is_warned_of_and_complete(
+@pytest.mark.parametrize("first", [2, 50])
+def test_a_step_below_others_is_warned_of_and_not_complete_unless_announced(
+    started: Callable[..., Run], caplog: pytest.LogCaptureFixture, first: int
+) -> None:
+    for announce in (None, lambda run: run.rewind(first), lambda run: run.rewind()):
+        caplog.clear()
+        run = started()
+        for step in range(1, 100):
+            run.log({"train/loss": 1.0}, step=step)
+        if announce is not None:
+            announce(run)
+        for step in range(first, 100):
+            run.log({"train/loss": 2.0}, step=step)
+        run.finish()
+        assert curve(place(run)) == {"train/loss": {step: 1.0 if step < first else 2.0 for step in range(1, 100)}}
+        assert end(place(run))["status"] == ("INCOMPLETE" if announce is None else "COMPLETE")
+        assert len(caplog.messages) == (announce is None)
+        assert all(
+            f"call run.rewind({first}) before" in text and "log the number of updates" in text
+            for text in caplog.messages
+        )
+
+
+def test_a_metric_logged_by_epoch_is_warned_of_and_not_complete(
     started: Callable[..., Run], caplog: pytest.LogCaptureFixture
 ) -> None:
+    for begin in (0, 1):
+        caplog.clear()
+        run = started()
+        for epoch in range(3):
+            for step in range(100):
+                run.log({"train/loss": 1.0}, step=100 * epoch + step + begin)
+            run.log({"val/loss": 0.5}, step=epoch + begin)
+        run.finish()
+        known = end(place(run))
+        assert (known["status"], known["other_counters"]) == ("INCOMPLETE", ["val/loss"])
+        (warning,) = caplog.messages
+        assert warning.startswith(f"val/loss is at steps {begin} and {begin + 1}, while other metrics are at")
+
+
+@pytest.mark.parametrize("behind", [1, 7, 30])
+def test_an_evaluation_behind_the_training_is_complete(started: Callable[..., Run], behind: int) -> None:
     run = started()
-    for step in (1, 2, 3, 2, 3):
+    for step in range(1, 200):
         run.log({"train/loss": 1.0}, step=step)
+        if step > behind and not step % 10:
+            run.log({"val/loss": 0.5}, step=step - behind)
+        if step > behind:
+            run.log({"test/loss": 0.5}, step=step - behind)
     run.finish()
-    assert (end(place(run))["status"], end(place(run))["began_again"]) == ("COMPLETE", 0)
-    assert caplog.messages == ["step 2 is below earlier ones: taken as a rewind; call run.rewind(2) before"]
+    assert end(place(run))["status"] == "COMPLETE"
 
 
 @pytest.mark.parametrize("variable", ["RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"])
@@ -357,7 +409,7 @@ def test_threads_log_together(started: Callable[..., Run]) -> None:
         for step in range(500):
             run.log({f"train/m{number}": float(step)}, step=step)
             if step % 100 == 0:
-                run.log({"train/x": None}, step=step)  # type: ignore[dict-item]
+                run.log({"train/x": None}, step=step)
 
     run = started()
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
@@ -367,7 +419,7 @@ def test_threads_log_together(started: Callable[..., Run]) -> None:
         thread.join()
     run.finish()
     assert {name: len(values) for name, values in curve(place(run)).items()} == {f"train/m{n}": 500 for n in range(4)}
-    assert run.n_dropped == 20
+    assert run.n_left_out == 20
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
@@ -422,3 +474,33 @@ def test_recorder_needs_only_the_standard_library(tmp_path: Path) -> None:
 def ran(code: str) -> None:
     """Run a program that records."""
     subprocess.run([sys.executable, "-c", f"import losslake.record\n{code}"], cwd=ROOT, check=True, timeout=60)
+
+
+@pytest.mark.parametrize("replaced_from", [None, 0, 5, 20])
+def test_what_was_lost_before_a_resume_goes_on_being_lost_unless_it_is_recorded_again(
+    started: Callable[..., Run], replaced_from: int | None
+) -> None:
+    with started() as first:
+        for step in range(10):
+            first.log({"train/loss": 1.0, "train/x": None}, step=step)
+        first.log({"train/loss": 10**400}, step=10)
+    assert end(place(first))["status"] == "INCOMPLETE"
+    with started(resume=first.name) as second:
+        if replaced_from is not None:
+            second.rewind(replaced_from)
+        second.log({"train/loss": 1.0}, step=30 if replaced_from is None else replaced_from)
+        second.log({"train/x": None}, step=31)
+    known = end(place(second))
+    is_again = replaced_from in (0, 5)
+    assert (known["status"], known["n_dropped"]) == (("COMPLETE", 0) if is_again else ("INCOMPLETE", 1))
+    assert [(row["n"], row["first_step"], row["last_step"]) for row in known["left_out"]] == [(11, 0, 31)]
+
+
+def test_unannounced_rewinds_before_a_resume_go_on_being_stated(started: Callable[..., Run]) -> None:
+    with started() as first:
+        for step in (1, 2, 1, 2):
+            first.log({"train/loss": 1.0}, step=step)
+    with started(resume=first.name) as second:
+        second.log({"train/loss": 1.0}, step=3)
+    known = end(place(second))
+    assert (known["status"], known["assumed_rewinds"], known["began_again"]) == ("INCOMPLETE", 1, 1)

@@ -34,6 +34,11 @@ def check(evidence: Evidence) -> Iterator[Finding]:
         if isinstance(n_lost, int) and n_lost > 0:
             advice = "log less often, or say in the note why the rest counts"
             yield finding("dropped", name, END, f"{n_lost:,} measurements were dropped: {advice}")
+        n_assumed = end.get("assumed_rewinds")
+        if isinstance(n_assumed, int) and n_assumed > 0:
+            message = f"its step went back {n_assumed:,} times without run.rewind(), so values may have been replaced"
+            advice = "record it again, with the number of updates so far as step, and run.rewind(step) after a restart"
+            yield finding("rewinds", name, END, f"{message}: {advice}")
         if status in ("INCOMPLETE", "INFEASIBLE"):
             message = f"its status is {status}: it counts only where {COMPLETE} isn't required"
             yield finding("not_complete", name, END, message)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from losslake.record.layout import ELAPSED, STEP
+from losslake.record.layout import CALLS, ELAPSED, STEP
 from losslake_ingest.contracts.run_log import LoggedRows
 from losslake_schema.reached import Flags
+
+_AXES = (STEP, ELAPSED, CALLS)
 
 
 def replaced_from(begins: Mapping[int, int | None], attempt: int) -> float:
@@ -57,7 +60,7 @@ def _before(rows: LoggedRows, step: float) -> LoggedRows:
 def _last_values(rows: Sequence[LoggedRows]) -> list[LoggedRows]:
     """Return the rows without the values of a metric that a later row has for the same step."""
     missing: list[dict[str, Flags]] = [dict(each.missing) for each in rows]
-    names = {name: None for each in rows for name in each.columns if name not in (STEP, ELAPSED)}
+    names = {name: None for each in rows for name in each.columns if name not in _AXES}
     for name in names:
         holding = [at for at, each in enumerate(rows) if name in each.columns and STEP in each.columns]
         cells = [np.flatnonzero(rows[at].known(name) & rows[at].known(STEP)) for at in holding]
@@ -77,4 +80,15 @@ def _last_values(rows: Sequence[LoggedRows]) -> list[LoggedRows]:
 
 def _measured(rows: LoggedRows) -> int:
     """Return the number of measurements in rows."""
-    return sum(int(rows.known(name).sum()) for name in rows.columns if name not in (STEP, ELAPSED))
+    return sum(int(rows.known(name).sum()) for name in rows.columns if name not in _AXES)
+
+
+def counts_calls(rows: Sequence[LoggedRows]) -> bool:
+    """Return True if the step of any line is a count of calls, which the recorder states beside the step."""
+    return any(STEP in each.columns and CALLS in each.columns and each.known(CALLS).any() for each in rows)
+
+
+def with_calls_as_axis(rows: Sequence[LoggedRows]) -> list[LoggedRows]:
+    """Return rows whose steps are called what they are: a count of calls, for which mappings have rules."""
+    counts = ({name: column for name, column in each.columns.items() if name != CALLS} for each in rows)
+    return [replace(each, columns=columns).renamed(STEP, CALLS) for each, columns in zip(rows, counts, strict=True)]

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import orjson
 
-from losslake.record.layout import ELAPSED, STEP, SegmentName
+from losslake.record.layout import CALLS, ELAPSED, STEP, SegmentName
 from losslake.record.numbers import number
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
 from losslake_ingest.readers.recorded.attempts import last_written, replaced_from
 from losslake_schema.reached import Floats, Integers
+
+_AXES = (STEP, ELAPSED, CALLS)
 
 
 @dataclass
@@ -111,7 +113,7 @@ class GrowingCurves:
             try:
                 row = orjson.loads(line)
                 step = _step(row[STEP])
-                yield step, [(name, _value(cell)) for name, cell in row.items() if name not in (STEP, ELAPSED)]
+                yield step, [(name, _value(cell)) for name, cell in row.items() if name not in _AXES]
             except (ValueError, KeyError, TypeError, AttributeError):
                 self.n_unread += 1
 

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 from losslake.record.layout import STEP, SegmentName
 from losslake.record.numbers import NUMBER_WORDS
@@ -14,7 +15,7 @@ from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal, Rule
 from losslake_ingest.contracts.run_log import LARGEST_CELLS, Damage, LoggedGoal, LoggedRows, RunLog, Scalar
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER
-from losslake_ingest.readers.recorded.attempts import current_rows
+from losslake_ingest.readers.recorded.attempts import counts_calls, current_rows, with_calls_as_axis
 from losslake_ingest.readers.safe_parsing import printable, scalars
 from losslake_ingest.readers.tables.json_table import read_json_lines
 from losslake_ingest.readers.tables.runs import runs_of
@@ -27,12 +28,16 @@ NO_END = "no end.json"
 KILLED = "the run was killed while it wrote its last line: left out"
 REPLACED = "measurements that a later attempt replaces: left out"
 REPEATED = "measurement written again for the same step: the last one counts"
-ASSUMED = "rewind that the recorder assumed, as a step was below an earlier one of its metric: say run.rewind(step)"
+ASSUMED = Damage(
+    "rewind that the recorder assumed, as a step was below an earlier one of its metric",
+    advice="record it again, with the number of updates so far as step, and run.rewind(step) where training went back",
+)
 LOST = Damage("a segment isn't as it was when the run ended")
 MISSING = Damage("a segment is missing")
 UNNAMED = Damage("a segment that the run's end doesn't name")
 UNREAD = Damage("a segment can't be read: left out")
-DROPPED = Damage("measurements that weren't recorded")
+DROPPED = "measurements that weren't recorded"
+_ADVICE = "they are lost, so this run stays so; docs/recording.md says how the next one is recorded completely"
 _BAD_GOAL = "a goal of run.json that isn't a metric with a target: left out"
 _UNMEASURED_GOAL = "a goal of a metric that isn't measured: left out"
 _BAD_PARAMETER = "a parameter of run.json that isn't a number or a text: left out"
@@ -105,13 +110,19 @@ class RecordedRun:
         self.n_cells += n_cells
         return n_cells
 
-    def log(self) -> RunLog:
-        """Return the run as its log. Raises Refusal if it is too large, or its steps began again."""
+    def log(self, metrics_with_axes: Sequence[str] = ()) -> RunLog:
+        """Return the run as its log. Raises Refusal if it is too large, or its steps began again, or differ.
+
+        metrics_with_axes: patterns of the metrics for which a mapping says what their step counts.
+        """
         if self.n_cells > LARGEST_CELLS:
             most = f"at most {LARGEST_CELLS:,} are read: log less often"
             raise Refusal(Rule.FILE_TOO_LARGE, f"{self.n_cells:,} cells in all of its segments; {most}")
         self._check_steps()
+        self._check_counters(metrics_with_axes)
         rows, n_replaced, n_repeated = current_rows(self.segments, self.begins)
+        if counts_calls([each for of_segment in self.segments.values() for each in of_segment]):
+            rows = with_calls_as_axis(rows)
         remarks = self.remarks + Counter({REPLACED: n_replaced, REPEATED: n_repeated}) + self._faults()
         stated = self.facts.get("parameters")
         parameters = _scalars(stated)
@@ -148,6 +159,18 @@ class RecordedRun:
             steps = [each.columns[STEP][each.known(STEP)] for each in rows if STEP in each.columns]
             lowest = min([lowest, *(float(each.min()) for each in steps if len(each))])
 
+    def _check_counters(self, metrics_with_axes: Sequence[str]) -> None:
+        """Raise Refusal if the recorder found metrics whose step counts something else than that of the others."""
+        others = (self.end or {}).get("other_counters")
+        names = [name for name in others if isinstance(name, str)] if isinstance(others, list) else []
+        unclear = [name for name in names if not any(fnmatchcase(name, each) for each in metrics_with_axes)]
+        if unclear:
+            shown = printable(unclear[0][:200])
+            what = f"the step of {shown} rises by one where that of other metrics rises by more: it may count epochs"
+            axis = f'[[axis]] with column = "step", metrics = ["{shown}"] and counts = "epochs"'
+            advice = f"log the number of updates so far as step, and record it again; or add {axis} to a mapping"
+            raise Refusal(Rule.STEP_DOUBTFUL, f"{what}: {advice} (docs/recording.md)")
+
     def _faults(self) -> Counter[str]:
         """Count what isn't as the end of the run names it, and what the recorder says is missing."""
         faults: Counter[str] = Counter({UNREAD: len(self.unread)})
@@ -170,6 +193,7 @@ class RecordedRun:
         faults[UNNAMED] = len(stored - named.keys())
         faults[ASSUMED] = _count(self.end.get("assumed_rewinds"))
         faults.update(self._gaps(self.end))
+        faults.update(_left_out(self.end))
         return faults
 
     def _gaps(self, end: Mapping[str, object]) -> Mapping[str, int]:
@@ -181,10 +205,10 @@ class RecordedRun:
                 first, last = row.get("first_step"), row.get("last_step")
                 steps = f", steps {first:,} to {last:,}" if type(first) is int and type(last) is int else ""
                 reason = printable(str(row.get("reason", "")))[:200]
-                gaps[Damage(f"{DROPPED} ({reason}{steps})")] += _count(row.get("n"))
+                gaps[Damage(f"{DROPPED} ({reason}{steps})", advice=_ADVICE)] += _count(row.get("n"))
         rest = _count(end.get("n_dropped")) - sum(gaps.values())
         if rest > 0:
-            gaps[DROPPED] = rest
+            gaps[Damage(DROPPED, advice=_ADVICE)] = rest
         return gaps
 
     def _goals(self, rows: Sequence[LoggedRows], remarks: Counter[str]) -> Iterator[LoggedGoal]:
@@ -198,6 +222,17 @@ class RecordedRun:
                 remarks[_UNMEASURED_GOAL] += 1
             else:
                 yield goal
+
+
+def _left_out(end: Mapping[str, object]) -> Mapping[str, int]:
+    """Return the numbers of values that are no measurements, by a remark that names them: the run is complete."""
+    left_out: Counter[str] = Counter()
+    rows = end.get("left_out")
+    for row in rows[:_MOST_GAPS] if isinstance(rows, list) else ():
+        if isinstance(row, dict) and _count(row.get("n")):
+            name, kind = (printable(str(row.get(key, "")))[:200] for key in ("name", "kind"))
+            left_out[f"value of {name} that is no number ({kind}): left out by the recorder"] += _count(row.get("n"))
+    return left_out
 
 
 def _goal(goal: object) -> LoggedGoal | None:

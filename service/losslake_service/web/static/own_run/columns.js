@@ -4,7 +4,7 @@ import { numberIn } from "./table.js";
 
 const STEPS = ["step", "steps", "global_step", "iteration", "iterations", "iter", "update", "updates", "num_updates", "trainer_global_step"];
 const TIMES = ["elapsed_s", "wall_time", "elapsed_seconds", "relative_time", "runtime", "timestamp"];
-// The words of losslake_ingest/mapping/names.toml.
+// The words of losslake_ingest/mapping/names.toml and losslake/record/data/words.toml.
 export const WORDS = {
   splits: {
     train: ["train", "training", "tr", "trn"],

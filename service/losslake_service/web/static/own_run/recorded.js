@@ -44,6 +44,7 @@ function addSegment(series, { name, text }) {
   for (const [index, line] of lines.entries()) {
     const { step, elapsed_s: time, ...metrics } = parsed(line) ?? {};
     if (!Number.isInteger(step)) throw new Error(`${name}, line ${index + 1}: it has no step, as losslake.record writes it.`);
+    if ("_step" in metrics) throw new Error(`${name}, line ${index + 1}: its step counts calls of log(), not updates: record the run with step=, the number of updates so far.`);
     for (const [metric, value] of Object.entries(metrics)) if (numberIn(String(value)) !== undefined) series.set(metric, step, value, time);
   }
 }
