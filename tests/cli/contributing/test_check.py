@@ -23,7 +23,7 @@ def test_a_good_run_passes_and_private_data_is_removed_and_listed(
     done = losslake("check", tmp_path / "runs", "--claim", f"{ERROR}=0.3@50", "--licence", "CC0-1.0")
     assert f"removed      {name_of(1)}: parameters.data: path, now mnist" in done.stdout
     assert f"removed      {name_of(1)}: parameters.token: secret, now left out" in done.stdout
-    assert done.stdout.splitlines()[-1] == "1 run, nothing found, by version 1 of the checks: not refused"
+    assert done.stdout.splitlines()[-1] == "1 run, nothing found, by version 2 of the checks: not refused"
     assert "not checked: copy_of_stored, near_copy" in done.stdout
     assert {path: path.read_bytes() for path in (tmp_path / "runs").rglob("*.json*")} == before
 
@@ -50,7 +50,7 @@ def test_an_error_exits_with_1_and_says_what_to_do(losslake: Run, tmp_path: Path
 def test_the_report_is_json_for_programs(losslake: Run, tmp_path: Path) -> None:
     write_run(tmp_path / "runs", 1, curve(GOOD), parameters=PARAMETERS)
     document = json.loads(losslake("check", tmp_path / "runs", "--format", "json").stdout)
-    assert document["report"]["version"] == 1
+    assert document["report"]["version"] == 2
     assert document["report"]["findings"] == []
     assert {each["kind"] for each in document["removed"][name_of(1)]} == {"path", "secret"}
 

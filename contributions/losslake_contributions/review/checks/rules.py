@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 from losslake_schema.package_files import read_toml
 
-CHECKS_VERSION = 1
+CHECKS_VERSION = 2
 """Raised with every change of a rule that lets the same runs have other findings."""
 
 Severity = Literal["error", "warning", "note"]
