@@ -77,6 +77,17 @@ def _recorded() -> Files:
     }
 
 
+def _changing() -> tuple[Files, str]:
+    rows = "".join(f"{step},{8 if step <= 3 else 16},{1 / step!r}\n" for step in range(1, 7))
+    return {"log.csv": f"step,batch_size,loss\n{rows}".encode()}, RUN.replace(", batch_size = 10", "") + _CHANGING
+
+
+_CHANGING = """[metrics]
+loss = "train/loss"
+[[axis]]
+column = "step"
+counts = "updates"
+"""
 # Formats without made-up logs, and one that takes seconds to make: by name of the format.
 _OTHERS: Mapping[str, tuple[_Write, str]] = {
     "hf_trainer": (_trainer_state, RUN + 'metrics.loss = "train/loss"\n'),
@@ -97,6 +108,7 @@ def logs_of_every_format() -> dict[str, tuple[Files, str]]:
         for name, each in made.items()
     }
     logs |= {name: (write(), mapping) for name, (write, mapping) in _OTHERS.items()}
+    logs["changing batch size"] = _changing()
     return {
         name: (files, mapping.replace('collection.name = "c"', f'collection = {{ name = "{name}", licence = "MIT" }}'))
         for name, (files, mapping) in logs.items()
