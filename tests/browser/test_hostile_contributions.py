@@ -74,6 +74,7 @@ def filled(schema: Mapping[str, Any], defs: Mapping[str, Any], name: str) -> Any
 def document_of(model: Any, **known: Any) -> dict[str, Any]:
     """Return a document of a model with every field that it has, of which some are known."""
     schema = model.model_json_schema()
+    schema["properties"] = {name: field for name, field in schema["properties"].items() if name not in known}
     return {**filled(schema, schema.get("$defs", {}), model.__name__), **known}
 
 

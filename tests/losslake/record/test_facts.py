@@ -8,6 +8,8 @@ from losslake.record.facts import facts
 
 OTHERS: dict[str, Any] = {"workload": "a/b/c/d", "batch_unit": "examples", "parameters": {}, "licence": None}
 OTHERS |= {"goals": (), "notes": None}
+NO_SIZE: list[Any] = [0, True, "64", 5.0, None, []]
+NO_PIECE: list[Any] = [5, (9, 8.5), (9, 0), (True, 8), (9,)]
 
 
 @pytest.mark.parametrize(
@@ -26,14 +28,8 @@ def test_a_batch_size_is_recorded_as_a_number_or_by_step(stated: Any, recorded: 
 @pytest.mark.parametrize(
     ("stated", "says"),
     [
-        *(
-            (wrong, "give a whole number from 1, or pairs of a step, from 0")
-            for wrong in (0, True, "64", 5.0, None, [])
-        ),
-        *(
-            ([(0, 64), wrong], "give a whole number from 1, or pairs")
-            for wrong in (5, (9, 8.5), (9, 0), (True, 8), (9,))
-        ),
+        *((wrong, "give a whole number from 1, or pairs of a step, from 0") for wrong in NO_SIZE),
+        *(([(0, 64), wrong], "give a whole number from 1, or pairs") for wrong in NO_PIECE),
         ([(1, 64)], "give a whole number from 1, or pairs of a step, from 0"),
         ([(0, 64), (9, 8), (5, 4)], "the step 5 doesn't follow 9: sort the pairs"),
         ([(0, 64), (2**53, 8)], "doesn't follow 0"),
