@@ -22,6 +22,8 @@ WITH_HISTORY = (
     "tests/ingest/releases/",
     "tests/ingest/test_releases.py",
     "tests/ingest/test_crashes.py",
+    "tests/ingest/test_batch_schedules.py::test_the_same_logs_again",
+    "tests/ingest/test_batch_schedules.py::test_withdrawn_and_erased_trials",
     "tests/ingest/test_elsewhere.py",
     "tests/ingest/test_credit.py::test_a_lake_without_contributors",
     "tests/ingest/test_credit.py::test_credit_survives_compaction",

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 
 from pyiceberg.avro.codecs import AvroCompressionCodec
-from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, In, Reference
+from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, In, IsNull, Or, Reference
 from pyiceberg.expressions.visitors import manifest_evaluator
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import (
@@ -101,7 +101,10 @@ def _partitions_of(metadata: TableMetadata, files: Sequence[DataFile]) -> Boolea
     """Return a condition that holds for the partitions of these files, and perhaps for others."""
     condition: BooleanExpression = AlwaysTrue()
     for position, field in enumerate(metadata.spec().fields):
-        condition = And(condition, In(term=Reference(field.name), values={file.partition[position] for file in files}))
+        values = {file.partition[position] for file in files}
+        is_one: BooleanExpression = In(term=Reference(field.name), values=values - {None})
+        # A batch size that changes is null.
+        condition = And(condition, Or(is_one, IsNull(term=Reference(field.name))) if None in values else is_one)
     return condition
 
 

@@ -5,20 +5,23 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from losslake.record.columns import Renamed
+from losslake.record.layout import LARGEST_STEP
 from losslake.record.numbers import json_number
 from losslake.record.words import bounds_of, nearest_licences, spdx_identifier
 
 Scalar = str | int | float | bool
 COMPARATORS = ("strict", "inclusive")
 # What a run that goes on must have in common with the one that was recorded.
-SAME = ("collection", "dataset", "model", "optimizer", "batch_size", "batch_unit")
+SAME = ("collection", "dataset", "model", "optimizer", "batch_size", "batch_schedule", "batch_unit")
 _LONGEST_NAME = 200
 _LONGEST_TEXT = 10_000
 _MOST_PARAMETERS = 1_000
 _MOST_TAGS = 100
+_OR_SCHEDULE = "or pairs of a step, from 0, and the size of later updates, as [(0, 64), (1000, 128)]"
 _GOAL = {"metric", "target", "comparator", "source"}
 # Means in float32 can be this far beyond a bound, as the registry of metrics allows.
 _ROUNDING = 1e-6
@@ -27,7 +30,7 @@ _ROUNDING = 1e-6
 def facts(
     *,
     workload: str,
-    batch_size: int,
+    batch_size: int | Sequence[Sequence[int]],
     batch_unit: str,
     parameters: Mapping[str, Scalar],
     licence: str | None,
@@ -45,8 +48,7 @@ def facts(
             f"workload {_shown(workload)}: give collection/dataset/model/optimizer, each of 1 to {_LONGEST_NAME} "
             "printable characters"
         )
-    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or not 0 < batch_size < 2**63:
-        raise ValueError(f"batch_size {_shown(batch_size)}: give a whole number from 1")
+    of_batches = _batch_size(batch_size)
     if not (isinstance(batch_unit, str) and _is_name(batch_unit)):
         raise ValueError(f"batch_unit {_shown(batch_unit)}: give what a batch counts, such as examples or tokens")
     for key, text in (("licence", licence), ("notes", notes)):
@@ -59,7 +61,7 @@ def facts(
         "dataset": parts[-3],
         "model": parts[-2],
         "optimizer": parts[-1],
-        "batch_size": batch_size,
+        **of_batches,
         "batch_unit": batch_unit,
         "licence": _licence(licence),
         "started_at": time.time(),
@@ -105,6 +107,28 @@ def _formulas(metrics: Mapping[str, Renamed]) -> dict[str, str]:
     """Return how values were calculated from what was logged, by metric, as trials have it."""
     formulas = {each.metric: each.formula(name) for name, each in metrics.items()}
     return {metric: formula for metric, formula in formulas.items() if metric is not None and formula is not None}
+
+
+def _batch_size(stated: object) -> dict[str, Any]:
+    """Return the batch size, or sizes by step, as run.json has them. Raises ValueError."""
+    if _is_size(stated):
+        return {"batch_size": stated}
+    pieces = [[*piece] for piece in stated] if isinstance(stated, list | tuple) and all(map(_is_piece, stated)) else []
+    if not pieces or pieces[0][0] != 0:
+        raise ValueError(f"batch_size {_shown(stated)}: give a whole number from 1, {_OR_SCHEDULE}")
+    for (before, _), (step, _) in pairwise(pieces):
+        if not before < step <= LARGEST_STEP:
+            raise ValueError(f"batch_size {_shown(stated)}: the step {step} doesn't follow {before}: sort the pairs")
+    sizes = {size for _, size in pieces}
+    return {"batch_schedule": pieces} if len(sizes) > 1 else {"batch_size": sizes.pop()}
+
+
+def _is_piece(piece: object) -> bool:
+    return isinstance(piece, list | tuple) and len(piece) == 2 and type(piece[0]) is int and _is_size(piece[1])
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**63
 
 
 def _parameters(parameters: Mapping[str, Scalar]) -> dict[str, Any]:

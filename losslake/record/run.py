@@ -43,7 +43,7 @@ _LOGGER = logging.getLogger("losslake.record")
 def start(
     *,
     workload: str,
-    batch_size: int,
+    batch_size: int | Sequence[Sequence[int]],
     parameters: Mapping[str, Scalar] | None = None,
     licence: str | None = None,
     batch_unit: str = "examples",
@@ -63,7 +63,8 @@ def start(
 
     Args:
         workload: collection/dataset/model/optimizer; the collection may have slashes.
-        batch_size: of an update: per device x devices x accumulation.
+        batch_size: of an update: per device x devices x accumulation. If it changes, pairs of a step and the size of
+            later updates: with [(0, 64), (1000, 128)], updates 1 to 1000 have 64, and later ones 128.
         parameters: metaparameters, such as the learning rate.
         licence: of the measurements, for others: an identifier of SPDX, such as CC-BY-4.0.
         batch_unit: what a batch counts.
@@ -138,9 +139,9 @@ def _check_same(place: Path, new: Mapping[str, Any]) -> None:
     """Raise ValueError if the run in a folder isn't the one to go on with."""
     recorded = {"batch_unit": "examples", **facts_of(place)}
     for name in SAME:
-        if recorded.get(name) != new[name]:
+        if recorded.get(name) != new.get(name):
             was = f"{recorded.get(name)!r} in the run to resume, {place}"
-            raise ValueError(f"{name} is {new[name]!r}, and {was}: start a new run")
+            raise ValueError(f"{name} is {new.get(name)!r}, and {was}: start a new run")
 
 
 class Run:

@@ -74,6 +74,7 @@ def filled(schema: Mapping[str, Any], defs: Mapping[str, Any], name: str) -> Any
 def document_of(model: Any, **known: Any) -> dict[str, Any]:
     """Return a document of a model with every field that it has, of which some are known."""
     schema = model.model_json_schema()
+    schema["properties"] = {name: field for name, field in schema["properties"].items() if name not in known}
     return {**filled(schema, schema.get("$defs", {}), model.__name__), **known}
 
 
@@ -81,7 +82,8 @@ def send_run(sender: Sender, *, licence: str, scale: float, **end: Any) -> tuple
     """Send a finished run; return its facts, its id, and the answer that created it."""
     files = {injection("file"): "0" * 64}
     origin = {"format": injection("origin"), "files": files}
-    facts = document_of(RunFacts, origin=origin, licence=licence, directions={METRIC: "minimize"})
+    of_batches = {"batch_size": None, "batch_schedule": [[0, 8], [10, 16]]}
+    facts = document_of(RunFacts, origin=origin, licence=licence, directions={METRIC: "minimize"}, **of_batches)
     run = new_name()
     created = sender.send("PUT", f"/v1/contributions/{run}", json=facts)
     assert created.status_code == 201, created.text

@@ -13,6 +13,7 @@ import typer
 
 from losslake_cli.console import MOST_LISTED, echo, echo_some, print_error
 from losslake_schema.errors import LossLakeError
+from losslake_schema.names import size_name
 from losslake_schema.quantities import counted
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def _show_plan(runs: Sequence[LocalRun], terms: Terms) -> None:
 
 def _described(run: LocalRun) -> str:
     facts = run.facts
-    study = f"{facts.collection}/{facts.dataset}/{facts.model}/{facts.optimizer}/{facts.batch_size}"
+    study = f"{facts.collection}/{facts.dataset}/{facts.model}/{facts.optimizer}/{size_name(facts.batch_size)}"
     return f"{run.id}  {study}  {run.end.status}, {counted(len(run.end.segments), 'segment')}"
 
 

@@ -28,12 +28,12 @@ from losslake_ingest.pipeline.gather import RunsPart, Stored
 from losslake_ingest.pipeline.reading import Reading, Request, open_sources
 from losslake_ingest.readers.recorded.folder import BadSpool, read_spool, spools_in
 from losslake_ingest.sources.open import Place
+from losslake_schema.batch_schedule import ATTRIBUTE, NAME_ATTRIBUTE, BatchSchedule
 from losslake_schema.errors import LossLakeError
-from losslake_schema.names import CHANGES
+from losslake_schema.names import CHANGES, Study
 from losslake_schema.registry import metric_named
 
 UNMEASURED = "was never evaluated, so there is nothing to send"
-CHANGING = "its batch size changes, which contributions can't state: ask the operator to ingest its log"
 _ROWS_OF_SEGMENT = 20_000
 
 
@@ -114,9 +114,6 @@ def _convert_part(
         result.quarantined.append(rejection.reason)
         return
     result.quarantined.extend(part.quarantined)
-    if part.facts.study.batch_size == CHANGES:
-        result.left_out.extend(f"{trial.source}: {CHANGING}" for trial in part.trials)
-        return
     for index, trial in enumerate(part.trials):
         curve = part.curves.trial(index)
         if not len(curve.steps):
@@ -152,6 +149,8 @@ def _facts(item: StudyPart, facts: StudyFacts, trial: TrialFacts, curve: Curves,
     parameters: dict[str, Any] = {name: json_number(value) for name, value in trial.parameters.items()}
     attributes: dict[str, Any] = {}
     for name, text in trial.attributes.items():
+        if name in (ATTRIBUTE, NAME_ATTRIBUTE):
+            continue
         value = json.loads(text)
         # A number that a log states as an attribute, such as a part of its path, isn't a metaparameter.
         if isinstance(value, str | bool) and name not in parameters:
@@ -164,7 +163,8 @@ def _facts(item: StudyPart, facts: StudyFacts, trial: TrialFacts, curve: Curves,
         if metric in curve.values and metric_named(metric).direction is None
     }
     stated = {
-        **study.key(),
+        **vars(study.workload),
+        **_batch_size(study, trial),
         "batch_unit": facts.batch_unit,
         "licence": collection.licence if collection is not None and collection.licence else None,
         "started_at": None,
@@ -181,6 +181,14 @@ def _facts(item: StudyPart, facts: StudyFacts, trial: TrialFacts, curve: Curves,
     }
     optional = ("attributes", "goals", "directions", "train_steps")
     return {name: value for name, value in stated.items() if value or name not in optional}
+
+
+def _batch_size(study: Study, trial: TrialFacts) -> dict[str, Any]:
+    """Return the batch size of a trial as run.json states it: as a number, or as sizes by step with their name."""
+    if study.batch_size != CHANGES:
+        return {"batch_size": study.batch_size}
+    schedule, name = BatchSchedule.of_json(trial.attributes[ATTRIBUTE]), json.loads(trial.attributes[NAME_ATTRIBUTE])
+    return {ATTRIBUTE: schedule.pieces, **({NAME_ATTRIBUTE: name} if name != schedule.name else {})}
 
 
 def _by_base_name(files: Mapping[str, str]) -> dict[str, str]:

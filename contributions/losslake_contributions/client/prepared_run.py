@@ -80,7 +80,7 @@ def prepared(recorded: Spool, words: Mapping[str, str] | None = None) -> Prepare
         segments[segment.path] = segment.file if clean == data else clean
         if clean != data:
             changed[segment.path] = clean
-    end = dict(recorded.end) if recorded.end is not None else None
+    end = cleaner.end(recorded.end) if recorded.end is not None else None
     if end is not None and isinstance(end.get("segments"), dict):
         end["segments"] = {
             path: digest_entry(changed[path]) if path in changed else entry for path, entry in end["segments"].items()

@@ -112,8 +112,12 @@ _COMPILED = [(kind, re.compile(pattern), replace) for kind, pattern, replace in 
 _HEX_KEY = re.compile(r"[0-9a-fA-F]{32,}")
 _KEY_NAMES = re.compile(r"(?i)(?:^|[^a-z])(?:key|wandb|token|secret)(?:$|[^a-z])")
 _ANNOUNCED = {private.SECRETS, private.HOST, private.USER, private.EMAIL, private.ENVIRONMENT, private.PATHS}
+# A machine that is called like a word of the marks themselves, such as "name", would be found in each of them.
+_WORDS_OF_MARKS = {word for kind in (*_ANNOUNCED, ADDRESS, LONG) for word in (kind.lower(), *kind.lower().split())}
 # Values that say whether there is one, or which: they identify nobody.
-_HARMLESS_VALUES = re.compile(r"(?i)(?:none|null|true|false|yes|no|default|auto|unknown|n/a|localhost|[\[(].*[\])])?")
+_HARMLESS_VALUES = re.compile(
+    r"(?i)(?:none|null|true|false|yes|no|default|auto|unknown|n/a|localhost|minimize|maximize|[\[(].*[\])])?"
+)
 
 
 def clean_text(text: str) -> tuple[str, list[Replaced]]:
@@ -182,5 +186,5 @@ def announced_kind(key: str, value: object) -> str | None:
 def words_to_remove(words: dict[str, str], kept: set[str]) -> Iterator[tuple[re.Pattern[str], str]]:
     """Yield patterns of names of people and machines that were found, unless they are words of the workload."""
     for word, kind in words.items():
-        if private.is_distinctive(word) and word.lower() not in kept:
+        if private.is_distinctive(word) and word.lower() not in kept | _WORDS_OF_MARKS:
             yield re.compile(rf"(?<![0-9A-Za-z]){re.escape(word)}(?![0-9A-Za-z])", re.IGNORECASE), kind

@@ -36,7 +36,7 @@ def content_of(
         curves = _curves(here, subject, candidate, view)
         scaling = _scaling(here, goal, candidate, view) if goal is not None else None
     return {
-        "heading": f"Live: {run.dataset}, {run.model}, batch size {run.batch_size:,}",
+        "heading": f"Live: {run.dataset}, {run.model}, batch size {run.batch_sizes}",
         "run": run,
         "workload": name,
         "path": here,
@@ -53,7 +53,7 @@ def content_of(
     }
 
 
-def _about(here: str, subject: Subject, batch_size: int) -> dict[str, Any]:
+def _about(here: str, subject: Subject, batch_size: int | None) -> dict[str, Any]:
     """Return what the script of the page knows of it."""
     goal, candidate = subject.goal, subject.candidate
     chosen = [

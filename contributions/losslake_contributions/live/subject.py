@@ -66,7 +66,7 @@ def subject_of(query: LiveQuery, run: RunFacts, measured: Sequence[str], view: R
     sizes, goals, goal, trials, to_compare, notes = [], [], None, None, None, []
     if metric is not None:
         stored = candidate.sizes(metric) if candidate is not None else []
-        sizes = nearest_sizes(stored, run.batch_size)
+        sizes = nearest_sizes(stored, run.batch_size) if run.batch_size is not None else []
         goals = _goals(run, metric, view, candidate if stored else None)
         goal = _goal(query.target, metric, goals, direction_of(metric, run, view))
         if view is not None and candidate is not None and goal is not None and run.batch_size in stored:
@@ -75,7 +75,7 @@ def subject_of(query: LiveQuery, run: RunFacts, measured: Sequence[str], view: R
                 to_compare = trials_to_compare(view, candidate.workload, run.batch_size, goal)
             except BadParameter as error:
                 notes.append(f"The stored trials aren't compared: {error}.")
-        notes += _about_sizes(candidate, metric, stored, run.batch_size)
+        notes += _about_sizes(candidate, metric, stored, run)
     return Subject(metric, metrics, goal, goals, candidate, offered, sizes, trials, to_compare, notes)
 
 
@@ -158,12 +158,14 @@ def _goal(target: float | None, metric: str, goals: Sequence[PageGoal], directio
     )
 
 
-def _about_sizes(candidate: Candidate | None, metric: str, stored: Sequence[int], batch_size: int) -> Iterator[str]:
+def _about_sizes(candidate: Candidate | None, metric: str, stored: Sequence[int], run: RunFacts) -> Iterator[str]:
     """Yield what is odd about the stored trials that a run is shown beside."""
     if candidate is None:
         yield "No trials of the same data set and model are stored: the run is shown alone."
     elif not stored:
         yield f"No stored trial of {candidate.workload} measures {metric}: the run is shown alone."
-    elif batch_size not in stored:
-        near = " and ".join(f"{size:,}" for size in nearest_sizes(stored, batch_size))
-        yield f"No stored trial of {candidate.workload} has batch size {batch_size:,}: the curves are of {near}."
+    elif run.batch_size is None:
+        yield f"The run changes its batch size ({run.batch_sizes}), so no stored trials are drawn beside it."
+    elif run.batch_size not in stored:
+        near = " and ".join(f"{size:,}" for size in nearest_sizes(stored, run.batch_size))
+        yield f"No stored trial of {candidate.workload} has batch size {run.batch_size:,}: the curves are of {near}."

@@ -24,6 +24,7 @@ from losslake_contributions.protocol.texts import (
     Text,
     json_attributes,
 )
+from losslake_schema.batch_schedule import MOST_PIECES, BatchSchedule
 from losslake_schema.registry import Direction
 
 RunStatus = Literal["COMPLETE", "INFEASIBLE", "INCOMPLETE"]
@@ -32,6 +33,17 @@ SubmissionState = Literal["submitted", "accepted", "returned", "withdrawn"]
 Attributes = Annotated[dict[Name, JsonValue], Field(max_length=limits.MOST_PARAMETERS), AfterValidator(json_attributes)]
 Place = tuple[int, int]
 """The attempt and the number of a segment in its run."""
+
+
+def _changing(pieces: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+    if len(BatchSchedule.of_pieces(pieces).sizes) == 1:
+        raise ValueError("it has one batch size: state that as batch_size")
+    return pieces
+
+
+Piece = Annotated[tuple[int, int], Field(strict=False)]
+Pieces = Annotated[tuple[Piece, ...], Field(strict=False, max_length=MOST_PIECES), AfterValidator(_changing)]
+"""Batch sizes by step: pairs of a number of updates and the batch size of those that follow, from 0 on."""
 
 
 class RunGoal(Document):
@@ -53,7 +65,8 @@ class RunOrigin(Document):
 class RunFacts(Document):
     """The document run.json of a spool: what the run is.
 
-    started_at: None for a run that was converted from a log. attributes, directions, train_steps: see docs/checks.md.
+    batch_size: None for a run that changes it, which has a batch_schedule instead. started_at: None for a run that was
+    converted from a log. attributes, directions, train_steps: see docs/checks.md.
     """
 
     format: Literal["losslake-record/1"]
@@ -61,7 +74,9 @@ class RunFacts(Document):
     dataset: PartName
     model: PartName
     optimizer: PartName
-    batch_size: Annotated[int, Field(ge=1, lt=2**63)]
+    batch_size: Annotated[int, Field(ge=1, lt=2**63)] | None = None
+    batch_schedule: Pieces | None = None
+    batch_schedule_name: Annotated[Name, Field(max_length=limits.LONGEST_SCHEDULE_NAME)] | None = None
     batch_unit: Name = "examples"
     licence: Name | None
     started_at: Seconds | None
@@ -73,6 +88,21 @@ class RunFacts(Document):
     attributes: Attributes | None = None
     directions: Annotated[dict[Name, Direction], Field(max_length=limits.MOST_GOALS)] | None = None
     origin: RunOrigin | None = None
+
+    @model_validator(mode="after")
+    def _one_batch_size(self) -> RunFacts:
+        if (self.batch_size is None) == (self.batch_schedule is None):
+            raise ValueError("state batch_size, or batch_schedule for a batch size that changes: one of them")
+        if self.batch_schedule_name is not None and self.batch_schedule is None:
+            raise ValueError("batch_schedule_name without batch_schedule")
+        return self
+
+    @property
+    def batch_sizes(self) -> str:
+        """The batch size in words; of a run that changes it, all of them in order."""
+        return (
+            f"{self.batch_size:,}" if self.batch_schedule is None else BatchSchedule.of_pieces(self.batch_schedule).name
+        )
 
 
 class Segment(Document):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +16,7 @@ from losslake_contributions.review.draft import Draft, rows_of
 from losslake_contributions.review.queries import query
 from losslake_ingest.contracts.report import Quarantined
 from losslake_schema.errors import LakeBroken, LossLakeError
-from losslake_schema.names import Trial
+from losslake_schema.names import Trial, size_name
 from losslake_schema.registry import Goal
 
 MOST_GOALS = 100
@@ -52,9 +53,12 @@ _NEW_TRIALS = TypeAdapter(tuple[NewTrial, ...])
 
 @dataclass(frozen=True)
 class StepsAt:
-    """The fewest steps to a goal at a batch size, before and after; None where no trial reaches it."""
+    """The fewest steps to a goal at a batch size, before and after; None where no trial reaches it.
 
-    batch_size: int
+    batch_size: None for trials that change theirs.
+    """
+
+    batch_size: int | None
     before: int | None
     after: int | None
     trial_before: int | None
@@ -112,10 +116,13 @@ class GoalChange:
 
 @dataclass(frozen=True)
 class NewBest:
-    """A new trial with the best value of a metric at its batch size. before: the best value so far; None for none."""
+    """A new trial with the best value of a metric at its batch size. before: the best value so far; None for none.
+
+    batch_size: None for trials that change theirs.
+    """
 
     workload: str
-    batch_size: int
+    batch_size: int | None
     metric: str
     before: float | None
     after: float
@@ -203,10 +210,10 @@ def _goal(goal: Goal, draft: Draft) -> GoalChange:
     new = {row["batch_size"]: row for row in answer.to_dicts()}
     old = {row["batch_size"]: row for row in rows_of(before, "scaling", parameters)}
     points = []
-    for size in sorted(new.keys() | old.keys()):
+    for size in sorted(new.keys() | old.keys(), key=lambda size: size or math.inf):
         earlier, later = old.get(size, {}), new.get(size, {})
         trial_id = later.get("trial_id")
-        is_new = f"{workload}/{size}/{trial_id}" in draft.runs
+        is_new = f"{workload}/{size_name(size)}/{trial_id}" in draft.runs
         steps = earlier.get("steps"), later.get("steps")
         points.append(StepsAt(size, *steps, earlier.get("trial_id"), trial_id, is_new))
     return GoalChange(
@@ -227,7 +234,7 @@ def _best(draft: Draft, trials: Sequence[NewTrial]) -> Iterator[NewBest]:
         old = {row["batch_size"]: row["best_value"] for row in rows_of(before, "best", parameters)}
         for row in rows_of(after, "best", parameters):
             size = row["batch_size"]
-            trial = f"{workload}/{size}/{row['trial_id']}"
+            trial = f"{workload}/{size_name(size)}/{row['trial_id']}"
             if trial in draft.runs:
                 yield NewBest(workload, size, metric, old.get(size), row["best_value"], trial, draft.runs[trial])
 

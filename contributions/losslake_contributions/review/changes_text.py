@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from losslake_contributions.review.changes import BreakPoint, CriticalBatchSize, DraftChanges, GoalChange, NewTrial
+from losslake_schema.names import SCHEDULED, size_name
 from losslake_schema.reached import goal_text
 
 _MOST = 50
@@ -19,7 +20,7 @@ def as_text(changes: DraftChanges) -> Iterator[str]:
         yield from _goal(goal)
     yield from _limited(
         [
-            f"best          {each.workload}/{each.batch_size}, {each.metric}: {_number(each.after)} "
+            f"best          {each.workload}/{size_name(each.batch_size)}, {each.metric}: {_number(each.after)} "
             f"({'was ' + _number(each.before) if each.before is not None else 'the first'}), trial {each.trial}"
             for each in changes.best
         ],
@@ -44,7 +45,8 @@ def _goal(goal: GoalChange) -> Iterator[str]:
     for point in goal.points:
         mark = "  changed" if point.is_changed else ""
         new = " by a new trial" if point.is_new else ""
-        yield f"  batch size {point.batch_size:>9,}: {_steps(point.before):>10} → {_steps(point.after):>10}{mark}{new}"
+        size = f"{point.batch_size:,}" if point.batch_size else SCHEDULED
+        yield f"  batch size {size:>9}: {_steps(point.before):>10} → {_steps(point.after):>10}{mark}{new}"
     ends = (
         ("perfect scaling ends", goal.before.perfect_scaling_end, goal.after.perfect_scaling_end),
         ("largest useful batch size", goal.before.max_useful_batch_size, goal.after.max_useful_batch_size),

@@ -28,6 +28,7 @@ from losslake_contributions.protocol.texts import new_submission_id
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.tables import ERASED_FACTS, Contribution, Contributor, Submission, SubmissionRun
 from losslake_schema.database import LedgerEntry
+from losslake_schema.names import Study
 from losslake_schema.tables import STUDY_KEYS
 
 STATES: tuple[str, ...] = get_args(SubmissionState)
@@ -355,7 +356,7 @@ def _runs(session: Session, submission: Submission, ids: Collection[str]) -> Ite
         stated, status = orjson.loads(facts), _STATUS.match(end or "")
         yield SubmittedRun.model_construct(
             id=run,
-            study="/".join(str(stated[key]) for key in STUDY_KEYS),
+            study=str(Study.of({key: stated.get(key) for key in STUDY_KEYS})),
             status=status[1] if status is not None else "",
             n_segments=n_segments,
             bytes=n_bytes,

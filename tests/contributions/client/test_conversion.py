@@ -2,21 +2,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from losslake.lake.lake import Lake
-from losslake_contributions.client.conversion import CHANGING, convert
+from losslake_contributions.client.conversion import convert
 from losslake_contributions.client.local_runs import local_runs
 from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.readers.recorded.folder import read_spool
 from losslake_ingest.run import ingest
-from losslake_schema.names import SCHEDULED
 from tests.conformance.corpora import ROOT, sample
-from tests.contributions.client.stored_trials import Trials, both_ways, directions_of, goals_of, trials_of
+from tests.contributions.client.stored_trials import both_ways, directions_of, goals_of, trials_of
+from tests.scheduled_lake import FIXED, MAPPING, THREE, TWO, write_runs
 
 PUBLISHED = ROOT / "published"
 UUID8 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
@@ -73,18 +72,26 @@ def test_spools_of_converted_logs_give_the_trials_of_the_logs(name: str, tmp_pat
     place, mapping = LOGS[name]
     request = Request(mapping=Path(mapping) if mapping else None)
     direct, summary, converted, conversion = both_ways([str(place())], tmp_path, request)
-    changing = Counter({key: n for key, n in trials_of(direct).items() if str(key[0]).endswith(f"/{SCHEDULED}")})
-    assert trials_of(converted) == trials_of(direct) - changing
-    assert [why.endswith(CHANGING) for why in conversion.left_out] == [True] * changing.total()
+    assert trials_of(converted) == trials_of(direct)
+    assert conversion.left_out == []
     assert trials_of(converted).total() == len(conversion.runs) > 0
-    without_runs = _workloads(changing) - _workloads(trials_of(converted))
-    assert goals_of(converted) == {goal for goal in goals_of(direct) if goal[:4] not in without_runs}
+    assert goals_of(converted) == goals_of(direct)
     assert directions_of(converted) == directions_of(direct)
     assert [str(each) for each in conversion.quarantined] == [str(each) for each in summary.quarantined]
 
 
-def _workloads(trials: Trials) -> set[tuple[object, ...]]:
-    return {(*str(study).rsplit("/", 4)[:4],) for study, *_ in trials}
+def test_runs_whose_batch_size_changes_keep_its_sizes_by_step_and_their_name(tmp_path: Path) -> None:
+    named = 'schedule.name = "{warmup}"\n[[when]]\nif = { name = "s1" }\nfields = { warmup = "warm-up" }\n'
+    paths = '[path]\npatterns = ["{name}/log.csv"]\n'
+    runs = {"s0": THREE, "s1": THREE, "s3": TWO, "b8_0": FIXED["b8_0"]}
+    logs = write_runs(tmp_path / "logs", runs, f"{MAPPING}\n{paths}".replace("[fields]", f"{named}[fields]", 1))
+    direct, _, converted, conversion = both_ways([str(logs)], tmp_path)
+    assert trials_of(converted) == trials_of(direct)
+    assert conversion.left_out == []
+    found = local_runs(conversion.runs.values())
+    assert not found.faulty
+    assert sorted(run.facts.batch_sizes for run in found.runs) == ["8", "8-16-32", "8-16-32", "8-64"]
+    assert sorted(filter(None, (run.facts.batch_schedule_name for run in found.runs))) == ["warm-up"]
 
 
 def test_every_fact_of_a_log_survives(tmp_path: Path) -> None:

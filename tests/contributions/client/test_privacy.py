@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -150,3 +152,97 @@ def test_texts_of_one_repeated_character_have_nothing_to_clean(character: str, c
 def test_a_secret_is_found_in_any_surroundings(text: str) -> None:
     secret = "hf_" + "abcdEFGHabcdEFGHabcdEFGHabcdEFGH"
     assert secret not in clean_text(f"{text} {secret} {text}")[0]
+
+
+DIGEST = "0123456789abcdef" * 4
+
+
+@pytest.mark.parametrize(
+    ("file", "sent"),
+    [
+        *(("run-8682tbjk.wandb", None), ("token_loss.csv", None), ("api_key_runs.jsonl", None)),
+        *(("secret_sauce.log", None), ("trainer_state.json", None), ("mlflow.db", None)),
+        ("events.out.tfevents.1700000000.gpu17.1234.0", "events.out.tfevents.1700000000"),
+        ("ann@example.org.csv", "[e-mail]"),
+        ("runs_of_annabel.csv", "runs_of_[user name].csv"),
+    ],
+)
+def test_digests_of_files_stay_whatever_the_files_are_called(file: str, sent: str | None) -> None:
+    facts = {"origin": {"format": "wandb", "files": {file: DIGEST}}}
+    cleaner = cleaner_of(facts, {"annabel": private.USER})
+    assert cleaner.facts(facts)["origin"]["files"] == {sent or file: DIGEST}
+    assert bool(cleaner.removals) == (sent is not None)
+
+
+def test_files_and_metrics_whose_names_become_equal_are_numbered() -> None:
+    files = {f"events.out.tfevents.{second}.gpu{second}.1.0": DIGEST for second in (17, 17, 18)} | {
+        "events.out.tfevents.17.gpu18.1.0": DIGEST
+    }
+    cleaner = Cleaner()
+    assert [*cleaner.facts({"origin": {"files": files}})["origin"]["files"]] == [
+        "events.out.tfevents.17", "events.out.tfevents.18", "events.out.tfevents.17 (2)",
+    ]  # fmt: skip
+    lines = b'{"step":1,"/home/ann/x/acc":1,"/home/bob/y/acc":2,"acc":3}\n{"step":2,"acc":4}\n'
+    assert cleaner.segment(lines) == b'{"step":1,"acc":1,"acc (2)":2,"acc (3)":3}\n{"step":2,"acc (3)":4}\n'
+
+
+def test_texts_within_lists_of_a_segment_and_in_its_end_are_cleaned() -> None:
+    cleaner = Cleaner()
+    assert (
+        cleaner.segment(b'{"step":1,"a":["/home/ann/x"],"b":"Infinity"}\n') == b'{"step":1,"a":["x"],"b":"Infinity"}\n'
+    )
+    end = {"status": "COMPLETE", "segments": {"0001/000001.jsonl": {}}, "gaps": [{"reason": "no space in /home/ann/x"}]}
+    assert cleaner.end(end) == {**end, "gaps": [{"reason": "no space in x"}]}
+
+
+@pytest.mark.parametrize("word", ["name", "host", "secret", "path", "address", "text"])
+def test_a_machine_called_like_a_word_of_a_mark_changes_no_mark(word: str) -> None:
+    facts = {"parameters": {"hostname": word, "note": f"{word} ann@example.org"}}
+    assert cleaner_of(facts).facts(facts)["parameters"] == {"note": f"{word} [e-mail]"}
+
+
+_TEXTS = st.text(alphabet="ak0/._-@ ~:=[]()\\\n", max_size=40) | st.sampled_from(
+    [
+        *SECRETS, HEX40, DIGEST, "/home/ann/secret", "/home/ann/", "token", "wandb", "hostname", "user", "gpu17", "key",
+        "api_key=abcdefgh12345678", "a@b.org", "/mnt/x/hostname", "/tmp/" + HEX40, "[secret]",
+        "x" * LONGEST_TEXT, "x" * (LONGEST_TEXT + 1),
+        "events.out.tfevents.17.gpu17.1", "fe80::1ff:fe23:4567:890a", "(10.1.2.3)", "/x/ann (2)", "NaN", "10.0.0.1:80",
+    ]
+)  # fmt: skip
+_TEXT = _TEXTS | st.builds("{}{}".format, _TEXTS, _TEXTS) | st.builds("{} {}".format, _TEXTS, _TEXTS)
+_VALUE = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.floats() | _TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXT, inner, max_size=3),
+    max_leaves=6,
+)
+_FACTS = st.fixed_dictionaries(
+    {},
+    optional={
+        **dict.fromkeys(("collection", "dataset", "model", "optimizer", "notes"), _TEXT),
+        **dict.fromkeys(("parameters", "attributes"), st.dictionaries(_TEXT, _VALUE, max_size=5) | _VALUE),
+        "goals": st.lists(st.dictionaries(_TEXT, _VALUE, max_size=3), max_size=2),
+        "directions": st.dictionaries(_TEXT, st.sampled_from(["minimize", "maximize"]), max_size=3),
+        "origin": st.fixed_dictionaries(
+            {"format": _TEXT, "files": st.dictionaries(_TEXT, st.just(DIGEST) | _VALUE, max_size=4)}
+        ),
+    },
+)
+
+
+@given(
+    _FACTS,
+    st.lists(st.dictionaries(_TEXT, _VALUE, max_size=4), max_size=3),
+    st.dictionaries(_TEXT, st.just("user name")),
+)
+def test_nothing_is_found_in_what_a_cleaner_wrote(
+    facts: Mapping[str, Any], rows: list[dict[str, Any]], words: Mapping[str, str]
+) -> None:
+    """The service looks with a cleaner that knows the run as it was sent, and no names of people and machines."""
+    client = cleaner_of(facts, words)
+    sent = json.loads(json.dumps(client.facts(facts)))
+    segment = client.segment("".join(json.dumps(row) + "\n" for row in rows).encode())
+    service = cleaner_of(sent)
+    assert service.facts(sent) == sent
+    assert service.segment(segment) == segment
+    assert [*service.removals] == []
+    assert json.dumps(client.facts(sent)) == json.dumps(sent)

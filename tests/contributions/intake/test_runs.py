@@ -78,6 +78,22 @@ def test_only_uuids_of_version_7_and_8_name_a_run(ada: Sender, name: str) -> Non
         {"batch_size": 2**63},
         {"batch_size": "64"},
         {"batch_size": 64.5},
+        {"batch_size": None},
+        {"batch_schedule": [[0, 64], [10, 128]]},
+        {"batch_schedule_name": "warm-up"},
+        *(
+            {"batch_size": None, "batch_schedule": pieces}
+            for pieces in (
+                [],
+                [[0, 64]],
+                [[1, 64], [9, 8]],
+                [[0, 64], [0, 8]],
+                [[0, 64], [9, 0]],
+                [[0, "64"], [9, 8]],
+                64,
+            )
+        ),
+        {"batch_size": None, "batch_schedule": [[0, 64], [9, 8]], "batch_schedule_name": "x" * 101},
         {"licence": "x" * 201},
         {"started_at": "now"},
         {"parameters": {"a": [1]}},

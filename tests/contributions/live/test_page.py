@@ -269,3 +269,11 @@ def test_lake_without_a_release_shows_a_run(service: Service, ada: Sender) -> No
     text = page(service.client, path)
     assert said(text)[0] == "Reached val/loss ≤ 0.1 in 9 steps."
     assert len(figures(text)) == 1
+
+
+def test_a_run_that_changes_its_batch_size_is_shown_alone(beside: Service, sender: Sender) -> None:
+    _, path = sent(sender, more={**GOALS, "batch_size": None, "batch_schedule": [[0, 64], [9, 128]]})
+    text = page(beside.client, path)
+    assert "batch size 64-128" in text
+    assert "The run changes its batch size (64-128), so no stored trials are drawn beside it." in text
+    assert json.loads(unescape(re.findall(r'id="live-about" hidden>(.*?)<', text)[0]))["batchSize"] is None

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import losslake.record
+from losslake.lake.data_files import read_small_table
 from losslake.lake.lake import Lake
 from losslake.record.numbers import json_number
 from losslake_ingest.contracts.report import Quarantined
@@ -26,6 +27,7 @@ from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.plan import IngestPlan, plan_ingest
 from losslake_ingest.run import ingest
 from losslake_ingest.sources.open import open_source
+from losslake_schema.names import CHANGES
 from tests.ingest.formats.reading import read, runs
 from tests.ingest.offers import Files
 from tests.ingest.stored_rows import stored_rows
@@ -491,3 +493,45 @@ def test_a_run_never_changes_the_licence_of_a_stored_collection(lake: Lake, tmp_
     )
     assert ingested("ccc", None) == ("CC-BY-4.0", [])
     assert ingested("dddd", "MIT", '[collection]\nlicence = "CC0-1.0"\n')[0] == "CC0-1.0"
+
+
+def test_a_batch_size_that_changes_is_recorded_by_step(tmp_path: Path) -> None:
+    pieces = [(0, 64), (2, 128)]
+    for lr, batch_size in enumerate((pieces, [(0, 64), (2, 64)])):
+        parameters = {"learning_rate": lr}
+        with losslake.record.start(
+            workload="mine/mnist/cnn/sgd", batch_size=batch_size, parameters=parameters, folder=tmp_path / "runs"
+        ) as run:
+            run.log({"val/loss": 0.5}, step=3)
+    with losslake.record.start(
+        workload="mine/mnist/cnn/sgd",
+        batch_size=pieces,
+        resume=_of(tmp_path / "runs", "batch_schedule"),
+        folder=tmp_path / "runs",
+    ) as again:
+        again.log({"val/loss": 0.25}, step=4)
+    lake = Lake.create(tmp_path / "lake")
+    assert not ingest(lake, [tmp_path / "runs"]).quarantined
+    rows = read_small_table(lake.store, lake.files(lake.release()), "trials").to_pylist()
+    stored = {row["batch_size"]: dict(row["attributes"]) for row in rows}
+    assert stored == {64: {}, CHANGES: {"batch_schedule": "[[0, 64], [2, 128]]", "batch_schedule_name": '"64-128"'}}
+
+
+def _of(folder: Path, key: str) -> str:
+    return next(path.parent.name for path in folder.glob("*/run.json") if key in json.loads(path.read_text()))
+
+
+@pytest.mark.parametrize(
+    ("facts", "rule", "says"),
+    [
+        ({"batch_schedule": [[0, 8], [2, 16]]}, "facts_disagree", "run.json has batch_size and batch_schedule"),
+        ({"batch_size": None, "batch_schedule": [[1, 8]]}, "bad_fact", "batch_schedule of run.json can't be read"),
+        ({"batch_size": None, "batch_schedule": "0:8"}, "bad_fact", "batch_schedule of run.json can't be read"),
+    ],
+)
+def test_a_batch_schedule_that_cant_be_read_is_refused(
+    tmp_path: Path, facts: dict[str, Any], rule: str, says: str
+) -> None:
+    (item,) = read(FORMAT, tmp_path, files({"0001/000001.jsonl": line(1, loss=0.5)}, **facts))
+    assert isinstance(item, Quarantined)
+    assert (item.rule, item.message[: len(says)]) == (rule, says)

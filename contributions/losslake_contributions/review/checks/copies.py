@@ -17,6 +17,7 @@ from losslake_contributions.review.checks.rules import Finding, finding
 from losslake_contributions.review.checks.stored_curves import Curves, concatenated, stored_curves
 from losslake_contributions.review.queries import query
 from losslake_ingest.readers.recorded.folder import Spool
+from losslake_schema.batch_schedule import ATTRIBUTE
 from losslake_schema.names import Trial
 from losslake_schema.reached import Integers
 from losslake_schema.tables import STUDY_KEYS
@@ -62,7 +63,7 @@ def _repeated(evidence: Evidence) -> Iterator[Finding]:
     first: dict[tuple[str, ...], str] = {}
     for name, spool in evidence.spools.items():
         segments = tuple(segment.sha256() for segment in spool.segments)
-        facts = {key: spool.facts.get(key) for key in (*STUDY_KEYS, "parameters", "attributes")}
+        facts = {key: spool.facts.get(key) for key in (*STUDY_KEYS, ATTRIBUTE, "parameters", "attributes")}
         key = (json.dumps(facts, sort_keys=True, default=str), *segments)
         if segments and first.setdefault(key, name) != name:
             yield finding("repeated", name, "", f"it is the same run as {first[key]}: leave one of them out")

@@ -15,7 +15,7 @@ from losslake_contributions.review.checks.evidence import Curve, Evidence
 from losslake_contributions.review.checks.rules import Finding, finding
 from losslake_contributions.review.draft import rows_of
 from losslake_contributions.review.queries import query
-from losslake_schema.names import Trial, Workload
+from losslake_schema.names import CHANGES, Trial, Workload
 from losslake_schema.reached import Floats, sign_of
 from losslake_schema.registry import Goal
 
@@ -52,7 +52,9 @@ def check(evidence: Evidence) -> Iterator[Finding]:
         tasks[run.trial.study.workload.dataset, run.trial.study.workload.model].append(run)
     for task, of_task in tasks.items():
         for goal in _goals(after, task):
-            reached = _reached(of_task, goal, _direction(after, goal.metric))
+            # Those that change their batch size have no neighbours.
+            of_one_size = [run for run in of_task if run.batch_size != CHANGES]
+            reached = _reached(of_one_size, goal, _direction(after, goal.metric))
             yield from _too_fast(library, goal, reached)
             if reached and goal.source.startswith(QUALITY_TARGET):
                 yield from _beyond_reference(goal, reached, _reference_points(library, before, task))
@@ -97,7 +99,7 @@ def _too_fast(before: Library, goal: Goal, reached: Sequence[tuple[_Run, int]]) 
     pattern = str(Workload("*", goal.workload.dataset, goal.workload.model, "*"))
     parameters = {"workload": pattern, "metric": goal.metric, "target": goal.target, "comparator": goal.comparator}
     rows = rows_of(before, "scaling", parameters) if reached else []
-    stored = [(row["batch_size"], row["steps"]) for row in rows if row["steps"]]
+    stored = [(row["batch_size"], row["steps"]) for row in rows if row["steps"] and row["batch_size"]]
     for run, steps in reached:
         least = least_steps(run.batch_size, stored)
         if least is not None and steps < _TOO_FAST * least:

@@ -7,6 +7,7 @@ from losslake_contributions.review.checks import (
     claims,
     copies,
     curves,
+    goals,
     licences,
     ownership,
     plausible,
@@ -21,7 +22,7 @@ from losslake_contributions.review.checks.rules import rules
 NO_BASE = "there is no lake to compare with: name one by --lake"
 NO_SENDER = "only the service knows what else its contributor has sent"
 NO_NEIGHBOURS = "the lake has no trial of these data sets and models"
-_CHECKS = (whole, texts, licences, claims, timing, copies, ownership, amounts, curves, plausible)
+_CHECKS = (whole, texts, licences, goals, claims, timing, copies, ownership, amounts, curves, plausible)
 
 
 def check(evidence: Evidence) -> Report:

@@ -13,6 +13,12 @@ from losslake_contributions.review.checks.rules import Finding, finding
 from losslake_ingest.readers.recorded.folder import Segment
 from losslake_schema.reached import Floats
 
+# Converted runs have one attempt: a step that a restart didn't reach again keeps its earlier time.
+_ADVICE_ON_LOGS = (
+    'correct the clock of the log; if the training went back to a checkpoint, leave times out by elapsed_s = "" under '
+    "[time] of its mapping"
+)
+
 
 def check(evidence: Evidence) -> Iterator[Finding]:
     """Yield the findings about time."""
@@ -25,7 +31,7 @@ def check(evidence: Evidence) -> Iterator[Finding]:
             if row is not None:
                 where = f"attempt {attempt}, step {steps[row]:.0f}"
                 earlier = np.fmax.accumulate(elapsed)[max(row - 1, 0)]
-                advice = "correct the clock of the log, or leave elapsed_s out"
+                advice = _ADVICE_ON_LOGS if spool.origin_files else "correct its clock, or leave elapsed_s out"
                 yield finding(
                     "time_goes_back", name, where, f"elapsed_s is {elapsed[row]:g} after {earlier:g}: {advice}"
                 )

@@ -2,28 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from losslake.record.layout import END
+from pydantic import ValidationError
+
+from losslake.record.layout import END, RUN, document_bytes
+from losslake_contributions.protocol.contributions import RunFacts
+from losslake_contributions.protocol.texts import reason_of
 from losslake_contributions.review.checks.evidence import Evidence
 from losslake_contributions.review.checks.rules import Finding, finding
 from losslake_ingest.contracts.rules import Rule as Quarantine
+from losslake_ingest.readers.recorded.folder import Spool
 from losslake_schema.statuses import COMPLETE
+
+_STEPS = "log the number of updates so far as step, a whole number from 0"
+# What to do about a recorded run, beside what the message says of a mapping.
+_ADVICE: Mapping[str, str] = {
+    Quarantine.NOT_A_NUMBER: "log numbers only: a text is a parameter, or left out",
+    Quarantine.NO_MEASUREMENTS: "log at least one number",
+    Quarantine.OUT_OF_RANGE: "log fractions, as 0.95 for 95%, if these are percentages",
+    Quarantine.MISSING_FACT: "log metrics under names as val/accuracy and train/loss: split/quantity",
+    Quarantine.BAD_STEP: _STEPS,
+    Quarantine.NEGATIVE_STEP: _STEPS,
+    Quarantine.STEP_UNKNOWN: _STEPS,
+}
 
 
 def check(evidence: Evidence) -> Iterator[Finding]:
     """Yield the findings about whole runs."""
     trials, refused = evidence.draft.trials, set[str]()
+    problems = {name: _problem_of_facts(spool) for name, spool in evidence.spools.items()}
     for item in evidence.draft.quarantined:
         run, _, file = item.path.partition("/")
         refused.add(run)
         rule = "damaged" if item.rule == Quarantine.DAMAGED_LOG and run in trials else "quarantined"
-        where = file + (f":{item.line}" if item.line is not None else "")
-        yield finding(rule, run, where, f"{item.rule}: {item.message}")
+        where = ", ".join(filter(None, (file, f"line {item.line}" if item.line is not None else "")))
+        # Of facts that are all there, only a name of a metric can be missing.
+        has_advice = item.rule in _ADVICE and (item.rule != Quarantine.MISSING_FACT or problems.get(run) is None)
+        advice = f"; or {_ADVICE[item.rule]}" if has_advice else ""
+        yield finding(rule, run, where, f"{item.rule}: {item.message}{advice}")
     for name, spool in evidence.spools.items():
         if name not in trials and name not in refused:
             message = "no trial was read from it: record measurements before it is sent"
             yield finding("quarantined", name, "", message)
+        if problems[name] is not None:
+            yield finding("unsendable", name, RUN, f"{problems[name]}: correct it there, or record the run again")
         if spool.end is None:
             message = "there is none: call run.finish(), or wait until the training has ended"
             yield finding("unfinished", name, END, message)
@@ -42,3 +65,14 @@ def check(evidence: Evidence) -> Iterator[Finding]:
         if status in ("INCOMPLETE", "INFEASIBLE"):
             message = f"its status is {status}: it counts only where {COMPLETE} isn't required"
             yield finding("not_complete", name, END, message)
+
+
+def _problem_of_facts(spool: Spool) -> str | None:
+    """Return why the service wouldn't take the facts of a run, None if it would."""
+    try:
+        RunFacts.model_validate_json(document_bytes(spool.facts))
+    except ValidationError as error:
+        return reason_of(error)
+    except ValueError as error:  # a number or a letter that JSON lacks
+        return str(error)
+    return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,11 +21,14 @@ from losslake_ingest.readers.safe_parsing import printable, scalars
 from losslake_ingest.readers.tables.json_table import read_json_lines
 from losslake_ingest.readers.tables.runs import runs_of
 from losslake_ingest.readers.tables.table import TableFile
+from losslake_schema.batch_schedule import ATTRIBUTE, BatchSchedule
 from losslake_schema.errors import LossLakeError
 from losslake_schema.reached import comparator_named
 from losslake_schema.registry import DIRECTIONS, Direction, metric_named
 
 NO_END = "no end.json"
+# The field with the batch sizes by step of a run; parameters of fetched runs have other names.
+SCHEDULE = "recorded.batch_schedule"
 KILLED = "the run was killed while it wrote its last line: left out"
 REPLACED = "measurements that a later attempt replaces: left out"
 REPEATED = "measurement written again for the same step: the last one counts"
@@ -127,13 +131,13 @@ class RecordedRun:
         stated = self.facts.get("parameters")
         parameters = _scalars(stated)
         remarks[_BAD_PARAMETER] += len(stated) - len(parameters) if isinstance(stated, dict) else 0
-        fields = _scalars({name: value for name, value in self.facts.items() if name != "format"})
+        fields = _scalars({name: value for name, value in self.facts.items() if name != "format"}) | self._schedule()
         return RunLog(
             self.folder.rstrip("/") or ".",
             dict(sorted(self.files.items())),
             rows,
             # A run that doesn't say what it is was fetched: its mapping finds that in its configuration.
-            fields=fields if "batch_size" in fields else {**parameters, **fields},
+            fields=fields if {"batch_size", SCHEDULE} & fields.keys() else {**parameters, **fields},
             parameters=parameters,
             status=printable(str(self.end["status"])) if self.end is not None else NO_END,
             started_at=_number(self.facts.get("started_at"), 0, 1e12),
@@ -143,6 +147,19 @@ class RecordedRun:
             attributes=_attributes(self.facts.get("attributes")),
             directions=_directions(self.facts.get("directions")),
         )
+
+    def _schedule(self) -> dict[str, Scalar]:
+        """Return the batch sizes by step of a run that changes its own, as mappings state them. Raises Refusal."""
+        pieces = self.facts.get(ATTRIBUTE)
+        if pieces is None:
+            return {}
+        if self.facts.get("batch_size") is not None:
+            raise Refusal(Rule.FACTS_DISAGREE, f"run.json has batch_size and {ATTRIBUTE}: leave one of them out")
+        try:
+            schedule = BatchSchedule.of_json(json.dumps(pieces))
+        except ValueError as error:
+            raise Refusal(Rule.BAD_FACT, f"{ATTRIBUTE} of run.json can't be read: {error}") from None
+        return {SCHEDULE: " ".join(f"{start}:{size}" for start, size in schedule.pieces)}
 
     def _check_steps(self) -> None:
         """Raise Refusal if the recorder assumed a rewind to where the run began: steps of each epoch go back so."""

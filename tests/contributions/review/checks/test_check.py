@@ -10,7 +10,7 @@ import pytest
 
 from losslake.lake.lake import Lake
 from losslake_contributions.review.checks.evidence import Claim, Evidence
-from losslake_contributions.review.checks.licences import licences
+from losslake_contributions.review.checks.licences import licences, nearest
 from losslake_contributions.review.checks.report import Report, as_text
 from losslake_contributions.review.checks.rules import CHECKS_VERSION, rules
 from losslake_contributions.review.checks.run import check
@@ -197,6 +197,57 @@ def test_the_licence_of_a_run_is_that_of_the_submission(tmp_path: Path) -> None:
     ]
     report = checked(tmp_path, spools, licence="MIT")
     assert (found(report, 1), found(report, 2) - {"near_copy_of_run"}) == ({"licence"}, set())
+
+
+@pytest.mark.parametrize(
+    ("text", "proposed"),
+    [
+        *(
+            ("CC BY 4.0", "CC-BY-4.0"),
+            ("cc-by 4", "CC-BY-4.0"),
+            ("Apache License 2.0", "Apache-2.0"),
+            ("CC0", "CC0-1.0"),
+        ),
+        *(("MIT license", "MIT"), ("BSD 3", "BSD-3-Clause"), ("odbl", "ODbL-1.0"), ("PDDL", "PDDL-1.0")),
+        *(
+            ("CC-BY-NC-4.0", None),
+            ("CC BY-ND 4.0", None),
+            ("CC BY", None),
+            ("GPL-3.0", None),
+            ("bsd", None),
+            ("", None),
+        ),
+    ],
+)
+def test_the_licence_that_a_text_means_is_proposed_and_no_other(text: str, proposed: str | None) -> None:
+    assert nearest(text) == proposed
+
+
+def test_each_wrong_input_is_named_with_its_remedy(tmp_path: Path) -> None:
+    runs, accuracy = tmp_path / "runs", "val/accuracy"
+    percent = [{"metric": accuracy, "target": 95}, {"metric": "val/loss", "target": 1.0}]
+    write_run(runs, 1, curve([10.0, 95.0], accuracy))
+    write_run(runs, 2, [{"step": 0, "val/loss": "abc"}, {"step": 1, "val/loss": 1.0}])
+    write_run(runs, 3, curve(GOOD), licence="CC BY 4.0", collection="other")
+    write_run(runs, 4, curve(GOOD, accuracy), goals=percent)
+    write_run(runs, 5, curve(GOOD, "acc"))
+    write_run(runs, 6, [{"step": -1, "val/loss": 1.0}])
+    write_run(runs, 7, curve(GOOD), batch_size="8")
+    report = checked(tmp_path, [read_spool(runs / name_of(number)) for number in range(1, 8)])
+    expected = {
+        (1, "quarantined", "log fractions, as 0.95 for 95%"),
+        (2, "quarantined", "log numbers only"),
+        (3, "licence", "write CC-BY-4.0 in its run.json"),
+        (4, "goal_left_out", "val/accuracy lies between 0 and 1: write 0.95 in its run.json"),
+        (4, "goal_left_out", "the run doesn't measure val/loss, but val/accuracy: name one of these"),
+        (5, "quarantined", "log metrics under names as val/accuracy"),
+        (6, "quarantined", "log the number of updates so far as step"),
+        (7, "unsendable", "batch_size: input should be a valid integer: correct it there"),
+    }
+    for run, rule, text in expected:
+        assert any(text in each.message for each in report.findings if (each.run, each.rule) == (name_of(run), rule)), (
+            text
+        )
 
 
 WORDS = [
