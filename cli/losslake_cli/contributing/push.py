@@ -32,7 +32,7 @@ TokenFileOption = Annotated[
 RunsArgument = Annotated[list[Path], typer.Argument(metavar="PATH...", help="Folders of recorded runs, or logs.")]
 CollectionOption = Annotated[str | None, typer.Option(metavar="NAME", help="Name of the collection of logs.")]
 MappingOption = Annotated[
-    Path | None, typer.Option("--map", metavar="FILE|NAME", help="Mapping of logs, as of 'losslake ingest'.")
+    Path | None, typer.Option("--map", metavar="FILE|NAME", help="Mapping of logs and runs, as of 'losslake ingest'.")
 ]
 
 
