@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from losslake_cli.console import LakeOption, echo, echo_all
-from losslake_cli.contributing.push import TokenFileOption, show_submission
+from losslake_cli.contributing.push import TokenFileOption
+from losslake_cli.contributing.push_output import show_submission
 from losslake_cli.contributing.review_queue import open_queue
 from losslake_cli.table import show_table
 from losslake_schema.quantities import counted

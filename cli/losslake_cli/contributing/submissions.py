@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from losslake_cli.contributing.push import TokenFileOption, UrlOption, show_submission
+from losslake_cli.contributing.push import TokenFileOption, UrlOption
+from losslake_cli.contributing.push_output import show_submission
 from losslake_cli.contributing.review import SubmissionArgument, print_list, print_submission
 from losslake_cli.contributing.review_queue import open_remote
 

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from functools import partial
 
 import zstandard
 from pydantic import ValidationError
@@ -117,10 +116,17 @@ def _is_free(status: ContributionStatus, again: bool) -> bool:
 
 
 def send_run(client: ContributionClient, run: LocalRun, pool: ThreadPoolExecutor) -> ContributionStatus:
-    """Send what the service doesn't hold of a run, and finish it; return its state. Raises LossLakeError."""
+    """Send what the service doesn't hold of a run, and finish it; return its state, with the link to its page.
+
+    Raises LossLakeError.
+    """
     path = f"v1/contributions/{run.id}"
     status = client.send("PUT", path, ContributionStatus, run.run_json)
-    finish = partial(client.send, "POST", f"{path}/finish", ContributionStatus, run.end)
+
+    def finish() -> ContributionStatus:
+        finished = client.send("POST", f"{path}/finish", ContributionStatus, run.end)
+        return finished.model_copy(update={"links": {**status.links, **finished.links}})
+
     if status.state == "finished":
         try:
             return finish()
