@@ -22,6 +22,7 @@ from losslake_cli.contributing.check import check
 from losslake_cli.contributing.live import live
 from losslake_cli.contributing.push import push
 from losslake_cli.contributing.review import review
+from losslake_cli.contributing.submissions import submissions
 from losslake_cli.contributing.tokens import tokens
 from losslake_cli.lake import export, init, ledger, releases, verify
 from losslake_cli.logs.bundle import bundle
@@ -53,6 +54,7 @@ for command in (
     app.command(command_name, cls=derived)(command)
 app.add_typer(tokens, name="tokens")
 app.add_typer(review, name="review")
+app.add_typer(submissions, name="submissions")
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})

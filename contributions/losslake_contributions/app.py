@@ -36,7 +36,8 @@ from losslake_contributions.protocol.submissions import ReturnRequest, SplitRequ
 from losslake_contributions.review import pages
 from losslake_contributions.review.draft_pages import Drafts, draft_folder
 from losslake_contributions.review.lake_app import LakeApp, application_over
-from losslake_contributions.review.review import PendingReview, Review, Reviews
+from losslake_contributions.review.review import Reviews
+from losslake_contributions.review.review_document import PendingReview, Review
 from losslake_contributions.review.routes import add_reviews, add_submissions
 from losslake_contributions.review.site import problem_page
 from losslake_contributions.review.submissions import queue

@@ -19,8 +19,11 @@ EVERY = {
     for name, outer in COMMANDS.items()
     for inner, command in {"": outer, **getattr(outer, "commands", {})}.items()
 }
-GROUPS = ("tokens", "review")
-WITHOUT_LAKE = ("formats", "map", "config", "download", "bundle", "analyze", "push", "live", *GROUPS)
+GROUPS = ("tokens", "review", "submissions")
+WITHOUT_LAKE = (
+    "formats", "map", "config", "download", "bundle", "analyze", "push", "live", *GROUPS,
+    "submissions list", "submissions show", "submissions withdraw",
+)  # fmt: skip
 
 
 def parameters_of(name: str) -> list[Any]:

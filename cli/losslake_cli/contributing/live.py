@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from losslake_contributions.client.growing_run import GrowingRun
 
 _NICENESS = 5
+_MAPPING = "losslake.toml"
 
 
 def live(
@@ -44,6 +45,8 @@ def live(
         raise LossLakeError(f"{folder} is not a folder: give the one in which runs are recorded")
     with suppress(OSError, AttributeError):
         os.nice(_NICENESS)  # trainings come first
+    for mapping in filter(Path.is_file, (folder.parent / _MAPPING, *folder.rglob(_MAPPING))):
+        echo(f"mapping      {mapping}: 'losslake push' uses it; live pages show metrics as they are logged")
     stop = Event()
     with ContributionClient(url, read_token(token_file), tries=1) as client:
         sender = LiveSender(client, folder, SenderCallbacks(_show_link, _show_end, print_error))

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from losslake_cli.console import MOST_LISTED, echo, echo_some, print_error
+from losslake_cli.console import MOST_LISTED, echo, echo_all, print_error
+from losslake_cli.contributing.push_output import HeldRuns, show_others, show_plan, show_states
 from losslake_schema.errors import LossLakeError
-from losslake_schema.names import size_name
 from losslake_schema.quantities import counted
 
 if TYPE_CHECKING:
-    from losslake_contributions.client.conversion import Conversion
-    from losslake_contributions.client.local_runs import LocalRun, LocalRuns
+    from losslake_contributions.client.connection import ContributionClient
+    from losslake_contributions.client.local_runs import LocalRuns
     from losslake_contributions.client.push import Pushed, Terms
-    from losslake_contributions.protocol.contributions import ContributionStatus
-    from losslake_contributions.protocol.submissions import SubmissionStatus
+    from losslake_contributions.protocol.submissions import SubmissionRequest
 
 TOKEN = "LOSSLAKE_TOKEN"
-_PARTS = 10
+_STOPPED = 130
 
 UrlOption = Annotated[str, typer.Option("--url", metavar="URL", help="The contribution service, https://….")]
 TokenFileOption = Annotated[
@@ -33,13 +34,15 @@ TokenFileOption = Annotated[
 RunsArgument = Annotated[list[Path], typer.Argument(metavar="PATH...", help="Folders of recorded runs, or logs.")]
 CollectionOption = Annotated[str | None, typer.Option(metavar="NAME", help="Name of the collection of logs.")]
 MappingOption = Annotated[
-    Path | None, typer.Option("--map", metavar="FILE|NAME", help="Mapping of logs, as of 'losslake ingest'.")
+    Path | None, typer.Option("--map", metavar="FILE|NAME", help="Mapping of logs and runs, as of 'losslake ingest'.")
 ]
 
 
 def push(
     paths: RunsArgument,
-    url: UrlOption,
+    url: Annotated[
+        str | None, typer.Option("--url", metavar="URL", help="The contribution service, https://….")
+    ] = None,
     token_file: TokenFileOption = None,
     licence: Annotated[
         str | None, typer.Option(metavar="LICENCE", help="Of the measurements, such as CC-BY-4.0. Default: the runs'.")
@@ -60,58 +63,133 @@ def push(
     ] = False,
     again: Annotated[bool, typer.Option("--again", help="Submit runs again that were returned or withdrawn.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Send nothing, show what would be sent.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Ask nothing; submit unless the service's checks refuse the runs.")
+    ] = False,
 ) -> None:
-    """Send recorded runs to a contribution service.
+    """Send recorded runs and logs to a contribution service.
 
-    Secrets, host names, paths and e-mail addresses are removed first. The runs are submitted for review together. What
-    the service holds already is skipped: run the same command again after
-    an interruption, or to see what became of the runs. The token is sent only over https, or to this machine.
+    Secrets, host names, paths and e-mail addresses are removed first. On a terminal, it asks for what is missing, shows
+    the checks and what the runs change, and submits them for review after a yes. What the service holds already is
+    skipped: run the same command again after an interruption, or to see what became of the runs. The token is sent
+    only over https, or to this machine.
     """
+    from losslake_cli.contributing import questions
     from losslake_contributions.client.conversion import prepare
     from losslake_contributions.client.local_runs import local_runs
     from losslake_contributions.client.push import Terms, parse_credit
     from losslake_ingest.pipeline.reading import Request
 
     terms = Terms(licence, tuple(map(parse_credit, contributors or [])), tuple(claims or []), note, again)
-    with tempfile.TemporaryDirectory(prefix="losslake-push-") as scratch:
-        conversion = prepare(paths, Request(collection, mapping), Path(scratch))
+    request = Request(collection, mapping)
+    is_asking = questions.is_terminal() and not (yes or dry_run)
+    with _stopping() as progress, tempfile.TemporaryDirectory(prefix="losslake-push-") as scratch:
+        if is_asking and mapping is None:
+            questions.complete_mappings(paths, request, Path(scratch))
+        conversion = prepare(paths, request, Path(scratch) / "runs")
         local = local_runs(conversion.runs.values(), unfinished)
-        _show_others(local, conversion)
+        show_others(local, conversion)
         if not local.runs:
             named = ", ".join(map(str, paths))
             raise LossLakeError(f"there is no finished run in {named}: 'losslake push --help' says what can be sent")
         if dry_run:
-            _show_plan(local.runs, terms)
-        else:
-            _send(local, terms, url, token_file)
+            show_plan(local.runs, terms)
+            return
+        if url is None and not is_asking:
+            raise LossLakeError("give the contribution service with --url, or run this in a terminal")
+        terms = questions.ask_terms(terms, local.runs) if is_asking else terms
+        url = url if url is not None else questions.ask_url()
+        token = questions.ask_token() if is_asking and not has_token(token_file) else read_token(token_file)
+        _send(local, terms, url, token, Confirmation(progress, is_asking, checks=is_asking or yes))
 
 
-def _send(local: LocalRuns, terms: Terms, url: str, token_file: Path | None) -> None:
+@dataclass
+class _Progress:
+    """How far a push is. is_submitting: the submission may have been sent."""
+
+    is_submitting: bool = False
+
+
+@contextmanager
+def _stopping() -> Iterator[_Progress]:
+    """Say at Ctrl-C, or at the end of the input, what was submitted and how to go on."""
+    progress = _Progress()
+    try:
+        yield progress
+    except (KeyboardInterrupt, typer.Abort):
+        what = "it may have been submitted" if progress.is_submitting else "nothing was submitted"
+        print_error(f"{what}: run the same command again to go on; answers and runs that were sent are kept")
+        raise typer.Exit(_STOPPED) from None
+
+
+@dataclass
+class Confirmation:
+    """The check of a submission before it is sent. is_asking: for a yes. checks: the service's are asked for."""
+
+    progress: _Progress
+    is_asking: bool
+    checks: bool
+
+    def confirm(self, client: ContributionClient, request: SubmissionRequest) -> bool:
+        """Print what the service's checks find, and what the runs change; return True if they are to be submitted."""
+        if self.checks and _is_refused(client, request):
+            echo("nothing was submitted: correct what is refused, and push again")
+            raise typer.Exit(1)
+        runs = counted(len(request.contributions), "run")
+        if self.is_asking and not typer.confirm(f"submit {runs} with the licence {request.licence}?"):
+            echo("nothing was submitted: push again to submit them")
+            return False
+        self.progress.is_submitting = True
+        return True
+
+
+def _is_refused(client: ContributionClient, request: SubmissionRequest) -> bool:
+    """Print the review that runs would get; return True if a check refuses them."""
+    from losslake.client.client import RemoteError
+    from losslake_contributions.review.changes_text import as_text as changes_as_text
+    from losslake_contributions.review.checks.report import as_text as report_as_text
+    from losslake_contributions.review.review_document import Review
+
+    echo("checking     by the rules of the service, against its stored trials …")
+    try:
+        review = client.send("POST", "v1/checks", Review, request)
+    except RemoteError as error:
+        if error.status not in (404, 405):
+            raise
+        print_error("this service can't check before a submission: 'losslake check' does on this machine")
+        return False
+    echo_all((*changes_as_text(review.changes), *report_as_text(review.report)))
+    return review.report.refuses
+
+
+def _send(local: LocalRuns, terms: Terms, url: str, token: str, confirmation: Confirmation) -> None:
     from losslake_contributions.client.connection import ContributionClient
     from losslake_contributions.client.push import RUNS_AT_ONCE, SEGMENTS_AT_ONCE
     from losslake_contributions.client.push import push as send
 
-    with ContributionClient(url, read_token(token_file), RUNS_AT_ONCE + SEGMENTS_AT_ONCE) as client:
-        pushed = send(client, local.runs, terms, _HeldRuns(len(local.runs)))
-    _show_states(local.runs, pushed)
+    with ContributionClient(url, token, RUNS_AT_ONCE + SEGMENTS_AT_ONCE) as client:
+        confirm = partial(confirmation.confirm, client)
+        pushed = send(client, local.runs, terms, HeldRuns(len(local.runs)), confirm)
+        refused = _refused(client, pushed)
+    show_states(local.runs, pushed, refused)
     if pushed.failures:
         echo("nothing was submitted: correct these runs, or take them out of the folder, and push again")
         raise typer.Exit(1)
 
 
-class _HeldRuns:
-    """Prints which runs are held: each of a few, else how many, ten times in all. Called from any thread."""
+def _refused(client: ContributionClient, pushed: Pushed) -> dict[str, tuple[str, ...]]:
+    """Return the errors for which submissions were returned, by their ids."""
+    from losslake_contributions.protocol.submissions import SubmissionStatus
 
-    def __init__(self, n_runs: int) -> None:
-        self._n_runs, self._n_held, self._lock = n_runs, 0, Lock()
+    states = [status.submission for status in pushed.states.values()]
+    returned = dict.fromkeys(each.id for each in states if each is not None and each.state == "returned")
+    names = [*returned][:MOST_LISTED]
+    return {name: client.send("GET", f"v1/submissions/{name}", SubmissionStatus).refused for name in names}
 
-    def __call__(self, run: LocalRun, _: ContributionStatus) -> None:
-        with self._lock:
-            self._n_held += 1
-            if self._n_runs <= MOST_LISTED:
-                echo(f"held         {run.id}")
-            elif self._n_held * _PARTS // self._n_runs > (self._n_held - 1) * _PARTS // self._n_runs:
-                echo(f"held         {self._n_held:,} of {self._n_runs:,} runs")
+
+def has_token(file: Path | None) -> bool:
+    """Return True if a file or the environment names a token."""
+    return file is not None or bool(os.environ.get(TOKEN, "").strip())
 
 
 def read_token(file: Path | None) -> str:
@@ -127,82 +205,3 @@ def read_token(file: Path | None) -> str:
         raise LossLakeError(f"the token file {file} can't be read ({error.strerror})") from None
     except UnicodeDecodeError:
         raise LossLakeError(f"the token file {file} holds no token: copy it again") from None
-
-
-def _show_others(local: LocalRuns, conversion: Conversion) -> None:
-    """Print what is removed from the runs, and the runs that aren't sent."""
-    removals = [f"{name}: {each}" for name, run in conversion.runs.items() for each in run.removals]
-    more = "more private data: 'losslake check --preview' shows what is sent"
-    echo_some([f"removed      {each}" for each in removals], more)
-    how = "wait for its end, or, if the training was killed, add --unfinished"
-    echo_some([f"not finished {place}: {how}" for place in local.unfinished], "more that aren't finished")
-    for place, reason in local.faulty:
-        print_error(f"{place} is left out: {reason}")
-    for each in (*conversion.broken, *conversion.quarantined, *conversion.left_out):
-        print_error(f"left out: {each}")
-
-
-def _show_plan(runs: Sequence[LocalRun], terms: Terms) -> None:
-    from losslake_contributions.client.push import submission_of
-
-    echo_some([f"would send   {_described(run)}" for run in runs])
-    request = submission_of(runs, terms)
-    total = sum(run.bytes for run in runs)
-    echo(f"would submit {counted(len(runs), 'run')} of {total:,} bytes with the licence {request.licence}")
-
-
-def _described(run: LocalRun) -> str:
-    facts = run.facts
-    study = f"{facts.collection}/{facts.dataset}/{facts.model}/{facts.optimizer}/{size_name(facts.batch_size)}"
-    return f"{run.id}  {study}  {run.end.status}, {counted(len(run.end.segments), 'segment')}"
-
-
-def _show_states(runs: Sequence[LocalRun], pushed: Pushed) -> None:
-    submitted = pushed.submission.contributions if pushed.submission is not None else ()
-    others = [run.id for run in runs if run.id in pushed.states and run.id not in submitted]
-    if len(others) <= MOST_LISTED:
-        for run_id in others:
-            _show_state(run_id, pushed.states[run_id])
-    else:
-        _show_counts(others, pushed)
-    for run_id, reason in [*pushed.failures.items()][:MOST_LISTED]:
-        print_error(f"{run_id}: {reason}")
-    if len(pushed.failures) > MOST_LISTED:
-        print_error(f"{len(pushed.failures) - MOST_LISTED:,} more runs aren't held")
-    if pushed.submission is not None:
-        show_submission(pushed.submission)
-
-
-def _show_counts(run_ids: Sequence[str], pushed: Pushed) -> None:
-    """Print how many runs are in each state."""
-    groups: dict[tuple[str, str], list[str]] = {}
-    for run_id in run_ids:
-        status = pushed.states[run_id]
-        where = status.submission.id if status.submission is not None else ""
-        groups.setdefault((status.state, where), []).append(run_id)
-    for members in [*groups.values()][:MOST_LISTED]:
-        _show_state(members[0] if len(members) == 1 else f"{len(members):,} runs", pushed.states[members[0]])
-    remaining = [*groups.values()][MOST_LISTED:]
-    if remaining:
-        echo(f"  … and {sum(map(len, remaining)):,} more runs in {counted(len(remaining), 'submission')}")
-
-
-def _show_state(runs: str, status: ContributionStatus) -> None:
-    submission = status.submission
-    if submission is None:
-        echo(f"{status.state:<12} {runs}")
-        return
-    more = f" into release {submission.release}" if submission.release is not None else ""
-    reason = f": {submission.reason}" if submission.reason else ""
-    echo(f"{submission.state:<12} {runs} in the submission {submission.id}{more}{reason}")
-    if submission.state in ("returned", "withdrawn"):
-        echo("             to submit them again, add --again, and say in --note what has changed")
-
-
-def show_submission(submission: SubmissionStatus) -> None:
-    """Print the state of a submission, and where it is."""
-    echo(f"{submission.state:<12} submission {submission.id} of {counted(submission.n_runs, 'run')}")
-    if submission.reason:
-        echo(f"             {submission.reason}")
-    for link in submission.links.values():
-        echo(f"             {link}")

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from losslake_cli.console import LakeOption, echo, echo_all
-from losslake_cli.contributing.push import TokenFileOption, show_submission
+from losslake_cli.contributing.push import TokenFileOption
+from losslake_cli.contributing.push_output import show_submission
 from losslake_cli.contributing.review_queue import open_queue
 from losslake_cli.table import show_table
 from losslake_schema.quantities import counted
 
 if TYPE_CHECKING:
+    from losslake_cli.contributing.review_queue import LocalQueue, RemoteQueue
     from losslake_contributions.protocol.submissions import SubmissionSummary
-    from losslake_contributions.review.review import Review
+    from losslake_contributions.review.review_document import Review
 
 _MOST_LISTED = 50
 
@@ -34,24 +36,8 @@ def list_submissions(
     token_file: TokenFileOption = None,
 ) -> None:
     """List submissions, the one that has waited longest first."""
-    rows: list[SubmissionSummary] = []
     with open_queue(lake, url, token_file) as queue:
-        page = queue.list(None if state == "all" else state, None)
-        rows += page.submissions
-        while page.next is not None:
-            page = queue.list(None if state == "all" else state, page.next)
-            rows += page.submissions
-    columns = ("submission", "state", "submitted", "from", "runs", "bytes", "licence", "note")
-    show_table(
-        columns,
-        [
-            (
-                each.id, each.state, f"{each.submitted_at:%Y-%m-%d %H:%M}", each.owner.name, each.n_runs, each.bytes,
-                each.licence, each.note.partition("\n")[0],
-            )
-            for each in rows
-        ],
-    )  # fmt: skip
+        print_list(queue, state)
 
 
 @review.command("show")
@@ -63,30 +49,10 @@ def show(
 ) -> None:
     """Show a submission, its checks, and what it changes."""
     with open_queue(lake, url, token_file) as queue:
-        status = queue.show(submission)
-        review = queue.review(submission) if status.state == "submitted" else None
-    show_submission(status)
-    echo(f"from         {status.owner.name} {status.owner.orcid or ''}".rstrip())
-    for credit in status.contributors:
-        echo("contributor  " + "; ".join(filter(None, (credit.name, credit.orcid, credit.role))))
-    echo(f"licence      {status.licence}")
-    for line in status.note.splitlines():
-        echo(f"note         {line}")
-    for claim in status.claims:
-        echo(f"claim        {claim.contribution}: {claim.metric} reaches {claim.target:g} in {claim.steps:,} steps")
-    columns = ("run", "study", "status", "segments", "bytes", "trial")
-    rows = [
-        (run.id, run.study, run.status, run.n_segments, run.bytes, run.trial or "")
-        for run in status.runs[:_MOST_LISTED]
-    ]
-    show_table(columns, rows)
-    if status.n_runs > len(rows):
-        echo(f"… and {status.n_runs - len(rows):,} more runs")
-    if review is not None:
-        _show_review(review)
+        print_submission(queue, submission)
 
 
-def _show_review(review: Review) -> None:
+def print_review(review: Review) -> None:
     """Print what the runs would change, and what the checks found."""
     from losslake_contributions.review.changes_text import as_text as changes_as_text
     from losslake_contributions.review.checks.report import as_text as report_as_text
@@ -131,3 +97,49 @@ def split(
     """Move runs of a submission into a new one."""
     with open_queue(lake, url, token_file) as queue:
         show_submission(queue.split(submission, runs))
+
+
+def print_list(queue: LocalQueue | RemoteQueue, state: str) -> None:
+    """Print the submissions in a state, or all."""
+    rows: list[SubmissionSummary] = []
+    page = queue.list(None if state == "all" else state, None)
+    rows += page.submissions
+    while page.next is not None:
+        page = queue.list(None if state == "all" else state, page.next)
+        rows += page.submissions
+    columns = ("submission", "state", "submitted", "from", "runs", "bytes", "licence", "note")
+    show_table(
+        columns,
+        [
+            (
+                each.id, each.state, f"{each.submitted_at:%Y-%m-%d %H:%M}", each.owner.name, each.n_runs, each.bytes,
+                each.licence, each.note.partition("\n")[0],
+            )
+            for each in rows
+        ],
+    )  # fmt: skip
+
+
+def print_submission(queue: LocalQueue | RemoteQueue, name: str) -> None:
+    """Print a submission with its runs, and while it waits its checks, and what it changes."""
+    status = queue.show(name)
+    review = queue.review(name) if status.state == "submitted" else None
+    show_submission(status)
+    echo(f"from         {status.owner.name} {status.owner.orcid or ''}".rstrip())
+    for credit in status.contributors:
+        echo("contributor  " + "; ".join(filter(None, (credit.name, credit.orcid, credit.role))))
+    echo(f"licence      {status.licence}")
+    for line in status.note.splitlines():
+        echo(f"note         {line}")
+    for claim in status.claims:
+        echo(f"claim        {claim.contribution}: {claim.metric} reaches {claim.target:g} in {claim.steps:,} steps")
+    columns = ("run", "study", "status", "segments", "bytes", "trial")
+    rows = [
+        (run.id, run.study, run.status, run.n_segments, run.bytes, run.trial or "")
+        for run in status.runs[:_MOST_LISTED]
+    ]
+    show_table(columns, rows)
+    if status.n_runs > len(rows):
+        echo(f"… and {status.n_runs - len(rows):,} more runs")
+    if review is not None:
+        print_review(review)

@@ -1,4 +1,4 @@
-"""The submissions that `losslake review` works on: those of a lake here, or behind a URL."""
+"""The submissions that `losslake review` and `losslake submissions` work on: of a lake here, or behind a URL."""
 
 from __future__ import annotations
 
@@ -16,23 +16,30 @@ if TYPE_CHECKING:
 
     from losslake_contributions.client.connection import ContributionClient
     from losslake_contributions.protocol.submissions import SubmissionList, SubmissionStatus
-    from losslake_contributions.review.review import Review
+    from losslake_contributions.review.review_document import Review
     from losslake_contributions.store.database import Database
 _REMEDY = f"use --url with a token in {TOKEN}"
 
 
 @contextmanager
-def open_queue(lake: str | None, url: str | None, token_file: Path | None) -> Iterator[_LocalQueue | _RemoteQueue]:
-    """Open the submissions of a lake, or those behind a URL."""
-    if url is None:
-        yield _LocalQueue(open_database(lake))
-        return
-    if lake is not None:
-        raise LossLakeError("give either --lake or --url")
+def open_remote(url: str, token_file: Path | None) -> Iterator[RemoteQueue]:
+    """Open the submissions behind a URL."""
     from losslake_contributions.client.connection import ContributionClient
 
     with ContributionClient(url, read_token(token_file)) as client:
-        yield _RemoteQueue(client)
+        yield RemoteQueue(client)
+
+
+@contextmanager
+def open_queue(lake: str | None, url: str | None, token_file: Path | None) -> Iterator[LocalQueue | RemoteQueue]:
+    """Open the submissions of a lake, or those behind a URL."""
+    if url is None:
+        yield LocalQueue(open_database(lake))
+        return
+    if lake is not None:
+        raise LossLakeError("give either --lake or --url")
+    with open_remote(url, token_file) as queue:
+        yield queue
 
 
 def open_database(lake: str | None) -> Database:
@@ -42,7 +49,7 @@ def open_database(lake: str | None) -> Database:
     return Database.open(open_lake(lake))
 
 
-class _LocalQueue:
+class LocalQueue:
     """The submissions in the lake's database, for whoever may write to it."""
 
     def __init__(self, database: Database) -> None:
@@ -69,6 +76,7 @@ class _LocalQueue:
         return Reviews(self._database).review(name)
 
     def accept(self, name: str) -> SubmissionStatus:
+        """Accept a submission."""
         from losslake_contributions.review.acceptance import accept_reviewed
         from losslake_contributions.review.review import Reviews
 
@@ -78,9 +86,12 @@ class _LocalQueue:
         return acceptance.submission
 
     def give_back(self, name: str, reason: str) -> SubmissionStatus:
+        """Return a submission to its contributor."""
+        from losslake_contributions.review.review import Reviews
         from losslake_contributions.review.submissions import return_to_contributor
 
-        return_to_contributor(self._database, user_name(_REMEDY), name, reason)
+        report = Reviews(self._database).stored_report(name)
+        return_to_contributor(self._database, user_name(_REMEDY), name, reason, report)
         return self.show(name)
 
     def split(self, name: str, runs: Sequence[str]) -> SubmissionStatus:
@@ -90,35 +101,45 @@ class _LocalQueue:
         return self.show(split(self._database, user_name(_REMEDY), name, runs)[0])
 
 
-class _RemoteQueue:
-    """The submissions behind a URL, for a token with the scope `review`."""
+class RemoteQueue:
+    """The submissions behind a URL: one's own, and everyone's for a token with the scope `review`."""
 
     def __init__(self, client: ContributionClient) -> None:
         self._client = client
 
     def list(self, state: str | None, after: str | None) -> SubmissionList:
+        """Return a page of submissions."""
         from losslake_contributions.protocol.submissions import SubmissionList
 
         query = "&".join(f"{name}={value}" for name, value in (("state", state), ("after", after)) if value)
         return self._client.send("GET", f"v1/submissions?{query}", SubmissionList)
 
     def show(self, name: str) -> SubmissionStatus:
+        """Return a submission with its runs."""
         return self._send("GET", name)
 
     def review(self, name: str) -> Review:
-        from losslake_contributions.review.review import Review
+        """Return what the checks found, and what the runs would change."""
+        from losslake_contributions.review.review_document import Review
 
         return self._client.send("GET", f"v1/submissions/{name}/review", Review)
 
     def accept(self, name: str) -> SubmissionStatus:
+        """Accept a submission."""
         return self._send("POST", f"{name}/accept")
 
     def give_back(self, name: str, reason: str) -> SubmissionStatus:
+        """Return a submission to its contributor."""
         from losslake_contributions.protocol.submissions import ReturnRequest
 
         return self._send("POST", f"{name}/return", ReturnRequest(reason=reason))
 
+    def withdraw(self, name: str) -> SubmissionStatus:
+        """Withdraw a submission of one's own before it is accepted."""
+        return self._send("POST", f"{name}/withdraw")
+
     def split(self, name: str, runs: Sequence[str]) -> SubmissionStatus:
+        """Move runs into a new submission, which is returned."""
         from losslake_contributions.protocol.submissions import SplitRequest
 
         return self._send("POST", f"{name}/split", SplitRequest(contributions=tuple(runs)))

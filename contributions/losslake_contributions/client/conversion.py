@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,47 +23,68 @@ from losslake_contributions.client.prepared_run import PreparedRun, prepared
 from losslake_contributions.client.privacy import cleaner_of, local_words, unused_name
 from losslake_ingest.bundles.reading import reading_of
 from losslake_ingest.contracts.report import Quarantined, SourceReport, with_unused
-from losslake_ingest.contracts.rules import SourceBroken
+from losslake_ingest.contracts.rules import MissingField, SourceBroken
 from losslake_ingest.contracts.study import Curves, StudyFacts, StudyPart, StudyRejected, TrialFacts
+from losslake_ingest.mapping.mapping import MAPPING_NAME
 from losslake_ingest.pipeline.gather import RunsPart, Stored
 from losslake_ingest.pipeline.reading import Reading, Request, open_sources
 from losslake_ingest.readers.recorded.folder import BadSpool, read_spool, spools_in
-from losslake_ingest.sources.open import Place
+from losslake_ingest.sources.member import Source
+from losslake_ingest.sources.open import FolderSource, Place
 from losslake_schema.batch_schedule import ATTRIBUTE, NAME_ATTRIBUTE, BatchSchedule
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import CHANGES, Study
 from losslake_schema.registry import metric_named
 
 UNMEASURED = "was never evaluated, so there is nothing to send"
+RECORDED = "record"  # the name of the format
 _ROWS_OF_SEGMENT = 20_000
 
 
 @dataclass
 class Conversion:
-    """The result for folders and logs. runs: by name. left_out: runs and trials that aren't sent, and why."""
+    """The result for folders and logs. runs: by name. left_out: runs and trials that aren't sent, and why.
+
+    missing: what a mapping has to add, with the number of runs.
+    """
 
     runs: dict[str, PreparedRun] = field(default_factory=dict)
     quarantined: list[Quarantined] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     sources: list[SourceReport] = field(default_factory=list)
+    missing: Counter[MissingField] = field(default_factory=Counter)
+
+    def add(self, other: Conversion) -> None:
+        """Add the result for other places."""
+        self.runs |= other.runs
+        self.quarantined += other.quarantined
+        self.broken += other.broken
+        self.left_out += other.left_out
+        self.sources += other.sources
+        self.missing += other.missing
 
 
 def prepare(paths: Sequence[Path], request: Request, into: Path) -> Conversion:
     """Return what is sent of some paths, without private data.
 
-    Recorded runs keep their names, and nothing is copied of them. A path without any is read as logs are by `losslake
-    ingest`; each trial is written as a run below a folder. Raises LossLakeError.
+    Recorded runs keep their names, and nothing is copied of them, unless a mapping applies to them. These, and a path
+    without any, are read as by `losslake ingest`; each trial is written as a run below a folder. Raises LossLakeError.
     """
     words = local_words()
     recorded: dict[str, PreparedRun] = {}
     left_out: list[str] = []
-    logs: list[Place] = []
+    logs: dict[Request, list[Place]] = {}
     for path in paths:
         if not path.exists():
             raise LossLakeError(f"{path} doesn't exist: give a folder of runs, or logs")
         folders = spools_in(path)
+        mapped = mapped_runs(path, folders, request)
+        for of_mapping, place in dict.fromkeys(mapped.values()):
+            logs.setdefault(of_mapping, []).append(place)
         for folder in folders:
+            if folder in mapped:
+                continue
             try:
                 run = prepared(read_spool(folder), words)
             except (BadSpool, OSError) as error:
@@ -74,9 +96,35 @@ def prepare(paths: Sequence[Path], request: Request, into: Path) -> Conversion:
                 raise LossLakeError(f"the run {run.name} is given twice, the second time by {folder}: give it once")
             recorded[run.name] = run
         if not folders:
-            logs.append(str(path))
-    result = convert(logs, request, into, words) if logs else Conversion()
-    return replace(result, runs={**recorded, **result.runs}, left_out=[*left_out, *result.left_out])
+            logs.setdefault(request, []).append(str(path))
+    result = Conversion(recorded, left_out=left_out)
+    for of_logs, places in logs.items():
+        result.add(convert(places, of_logs, into, words))
+    return result
+
+
+def mapped_runs(path: Path, runs: Sequence[Path], request: Request) -> dict[Path, tuple[Request, str]]:
+    """Return the recorded runs to which a mapping applies, with the request and the place of their ingest.
+
+    That of the request is for all runs. Without one, the nearest `losslake.toml` counts, from the folder of the run up
+    to the path; if the path is that of a run, also one beside this folder.
+    """
+    if request.mapping is not None:
+        return dict.fromkeys(runs, (request, str(path)))
+    mapped: dict[Path, tuple[Request, str]] = {}
+    for run in runs:
+        places = [place for place in (run, *run.parents) if place == path or path in place.parents]
+        folders = [place for place in places if _has_mapping(place)]
+        if folders:
+            mapped[run] = request, str(folders[-1])
+        elif run == path and _has_mapping(run.parent):
+            mapped[run] = replace(request, mapping=run.parent / MAPPING_NAME), str(run)
+    return mapped
+
+
+def _has_mapping(folder: Path) -> bool:
+    file = folder / MAPPING_NAME
+    return file.is_file() or file.is_symlink()
 
 
 def convert(
@@ -100,6 +148,7 @@ def convert(
         except SourceBroken as error:
             result.broken.append(f"{source.name}: {error}")
         result.sources.append(reading.report())
+        result.missing += reading.missing
     result.sources = with_unused(result.sources)
     return result
 
@@ -120,7 +169,15 @@ def _convert_part(
             result.left_out.append(f"{trial.source}: {UNMEASURED}")
             continue
         run = _write_run(trial.status, _facts(item, part.facts, trial, curve, reading), curve, into, words)
-        result.runs[run.name] = run
+        recorded = _recorded_folder(reading.source, trial.source) if item.format == RECORDED else None
+        result.runs[run.name] = replace(run, recorded=recorded)
+
+
+def _recorded_folder(source: Source, run: str) -> Path | None:
+    """Return the folder of a recorded run; None if it is in an archive. run: its path, as its trial names it."""
+    if not isinstance(source, FolderSource):
+        return None
+    return source.path / run.removeprefix(f"{source.within}/" if source.within else "")
 
 
 def _write_run(

@@ -7,10 +7,12 @@ training neither waits for it nor notices when it ends.
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
@@ -39,6 +41,10 @@ _LONGEST_PAUSE_S = 10.0
 # In a round: more would hold up the pieces of other runs.
 _MOST_WHOLE = 4
 _UNKNOWN = "unknown-contribution"
+
+
+LINK = "live.url"
+"""The file in the folder of a run with the link to its page: one line, which the recorder reads."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +152,10 @@ class LiveSender:
             return 0
         status = self.client.send("PUT", f"v1/contributions/{run.id}", ContributionStatus, run.run_json)
         self._begun.add(run.id)
-        self.callbacks.began(run, status.links.get("live"))
+        link = status.links.get("live")
+        if link is not None:
+            _write_link(run.folder, link)
+        self.callbacks.began(run, link)
         return 1
 
     def _send_pieces(self) -> tuple[float, int]:
@@ -210,3 +219,16 @@ class LiveSender:
         self.callbacks.ended(run, ended.end.status)
         self.runs.pop(run.folder)
         self._finished.add(run.folder)
+
+
+def _write_link(folder: Path, link: str) -> None:
+    """Write the link to the page of a run into its folder, for this user only; no reader sees a part of it."""
+    unfinished = folder / f"{LINK}.{os.getpid()}"
+    # A folder that can't be written is no reason not to send the run.
+    with suppress(OSError):
+        try:
+            unfinished.touch(0o600)
+            unfinished.write_text(f"{link}\n", "utf-8")
+            unfinished.replace(folder / LINK)
+        finally:
+            unfinished.unlink(missing_ok=True)

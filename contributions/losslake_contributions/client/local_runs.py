@@ -61,8 +61,8 @@ def local_runs(prepared: Iterable[PreparedRun], with_unfinished: bool = False) -
     """
     runs = LocalRuns()
     for run in sorted(prepared, key=lambda each: each.name):
-        if run.end is None and not with_unfinished:
-            runs.unfinished.append(run.folder)
+        if run.is_unfinished and not with_unfinished:
+            runs.unfinished.append(run.recorded or run.folder)
             continue
         try:
             runs.runs.append(local_run(run))

@@ -22,6 +22,7 @@ class PreparedRun:
 
     folder: where it was recorded, or written. facts: of run.json. end: of end.json, None while there is none. segments:
     by path in the run, the file that has it, or its bytes if they aren't those of a file. removals: what was removed.
+    recorded: the folder of the recorded run that it was converted from by a mapping.
     """
 
     folder: Path
@@ -30,6 +31,12 @@ class PreparedRun:
     end: Mapping[str, Any] | None
     segments: Mapping[str, bytes | Path]
     removals: Sequence[Removal]
+    recorded: Path | None = None
+
+    @property
+    def is_unfinished(self) -> bool:
+        """True if the training may go on: its recorder has written no end."""
+        return self.end is None or (self.recorded is not None and not (self.recorded / END).exists())
 
     def documents(self) -> dict[str, bytes]:
         """Return run.json, and end.json unless there is none yet, by name."""

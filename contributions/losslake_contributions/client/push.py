@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from functools import partial
 
 import zstandard
 from pydantic import ValidationError
@@ -25,7 +24,7 @@ from losslake_schema.errors import LossLakeError
 
 RUNS_AT_ONCE, SEGMENTS_AT_ONCE = 4, 4
 _CLAIM = re.compile(r"(?:(?P<run>[0-9a-f]{8}-[0-9a-f-]{27}):)?(?P<metric>.+)=(?P<target>[^=@]+)@(?P<steps>\d{1,16})")
-_INCOMPLETE = "urn:losslake:problem:incomplete"
+_INCOMPLETE, _FORBIDDEN = "urn:losslake:problem:incomplete", "urn:losslake:problem:forbidden"
 _OVER = ("returned", "withdrawn")
 Progress = Callable[[LocalRun, ContributionStatus], None]
 
@@ -50,11 +49,37 @@ class Pushed:
     submission: SubmissionStatus | None
 
 
-def push(client: ContributionClient, runs: Sequence[LocalRun], terms: Terms, progress: Progress) -> Pushed:
+def push(
+    client: ContributionClient,
+    runs: Sequence[LocalRun],
+    terms: Terms,
+    progress: Progress,
+    confirm: Callable[[SubmissionRequest], bool] = lambda _: True,
+) -> Pushed:
     """Send runs, finish them, and submit those that aren't in a submission yet, together.
 
-    progress: called once for each run that is held, from any thread. Nothing is submitted while a run fails; raises
-    LossLakeError if the terms don't fit the runs.
+    progress: called once for each run that is held, from any thread. confirm: called with the submission before it is
+    sent; nothing is submitted if it returns False, nor while a run fails. Raises LossLakeError if the terms don't fit
+    the runs; claims are looked at before anything is sent.
+    """
+    for text in terms.claims:
+        _claim(text, runs)
+    states, failures = send_runs(client, runs, progress)
+    new = [run for run in runs if run.id in states and _is_free(states[run.id], terms.again)]
+    if failures or not new:
+        return Pushed(states, failures, None)
+    request = submission_of(new, terms)
+    if not confirm(request):
+        return Pushed(states, failures, None)
+    return Pushed(states, failures, client.send("POST", "v1/submissions", SubmissionStatus, request))
+
+
+def send_runs(
+    client: ContributionClient, runs: Sequence[LocalRun], progress: Progress
+) -> tuple[dict[str, ContributionStatus], dict[str, str]]:
+    """Send runs and finish them; return the states of those that are held, and why others aren't.
+
+    Raises RemoteError for what would be the same for all runs.
     """
     states: dict[str, ContributionStatus] = {}
     failures: dict[str, str] = {}
@@ -72,18 +97,18 @@ def push(client: ContributionClient, runs: Sequence[LocalRun], terms: Terms, pro
                     states[run.id] = future.result()
                     progress(run, states[run.id])
                 except LossLakeError as error:
-                    if isinstance(error, RemoteError) and error.status in (None, 401):
+                    if isinstance(error, RemoteError) and (error.status in (None, 401) or _kind(error) == _FORBIDDEN):
                         raise  # it would be the same for the others
                     failures[run.id] = str(error)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             client.stop()
             raise
-    new = [run for run in runs if run.id in states and _is_free(states[run.id], terms.again)]
-    if failures or not new:
-        return Pushed(states, failures, None)
-    request = submission_of(new, terms)
-    return Pushed(states, failures, client.send("POST", "v1/submissions", SubmissionStatus, request))
+    return states, failures
+
+
+def _kind(error: RemoteError) -> object:
+    return error.problem.get("type")
 
 
 def _is_free(status: ContributionStatus, again: bool) -> bool:
@@ -91,16 +116,23 @@ def _is_free(status: ContributionStatus, again: bool) -> bool:
 
 
 def send_run(client: ContributionClient, run: LocalRun, pool: ThreadPoolExecutor) -> ContributionStatus:
-    """Send what the service doesn't hold of a run, and finish it; return its state. Raises LossLakeError."""
+    """Send what the service doesn't hold of a run, and finish it; return its state, with the link to its page.
+
+    Raises LossLakeError.
+    """
     path = f"v1/contributions/{run.id}"
     status = client.send("PUT", path, ContributionStatus, run.run_json)
-    finish = partial(client.send, "POST", f"{path}/finish", ContributionStatus, run.end)
+
+    def finish() -> ContributionStatus:
+        finished = client.send("POST", f"{path}/finish", ContributionStatus, run.end)
+        return finished.model_copy(update={"links": {**status.links, **finished.links}})
+
     if status.state == "finished":
         try:
             return finish()
         except RemoteError as error:
             # It has gone on from a checkpoint since it was finished.
-            if error.problem.get("type") != _INCOMPLETE:
+            if _kind(error) != _INCOMPLETE:
                 raise
     held = client.send("GET", f"{path}/segments", HeldSegments).segments
 
@@ -162,7 +194,10 @@ def _claim(text: str, runs: Sequence[LocalRun]) -> Claim:
         raise LossLakeError(f"'{text}' is not a claim: write METRIC=TARGET@STEPS, such as val/loss=0.05@1200")
     run = match["run"] or (runs[0].id if len(runs) == 1 else None)
     if run is None:
-        raise LossLakeError(f"'{text}' says of which of {len(runs):,} runs? write RUN:{text}")
+        counted_runs = f"--claim {text}: there are {len(runs):,} runs"
+        raise LossLakeError(f"{counted_runs}, so name one as RUN:{text}, such as {runs[0].id}:{text}")
+    if all(each.id != run for each in runs):
+        raise LossLakeError(f"--claim {text}: {run} isn't among the runs to submit: --dry-run lists them")
     return Claim(contribution=run, metric=match["metric"], target=target, steps=int(match["steps"]))
 
 

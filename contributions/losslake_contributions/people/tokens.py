@@ -56,7 +56,11 @@ class Identity:
     def require(self, *scopes: Scope) -> None:
         """Raise ContributionError if the token has none of some scopes; it names the first of them."""
         if not set(scopes).intersection(self.scopes):
-            detail = f"this needs a token with the scope '{scopes[0]}': ask the operator of this service for one"
+            held = " and ".join(f"'{each}'" for each in sorted(self.scopes)) or "none"
+            detail = (
+                f"this needs a token with the scope '{scopes[0]}', and the scope of yours is {held}: ask the operator"
+            )
+            detail += " of this service for one"
             raise ContributionError("forbidden", detail)
 
     @property

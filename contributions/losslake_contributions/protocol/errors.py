@@ -55,7 +55,9 @@ def unknown_contribution(run: str) -> ContributionError:
 
 def unknown_submission(name: str) -> ContributionError:
     """Return the error for a submission that isn't there, or is someone else's."""
-    return ContributionError("unknown-submission", f"you have no submission {name}: GET /v1/submissions lists yours")
+    return ContributionError(
+        "unknown-submission", f"you have no submission {name}: 'losslake submissions list' shows yours"
+    )
 
 
 def no_space(error: BaseException | None) -> ContributionError | None:

@@ -103,7 +103,8 @@ class SubmissionSummary(Document):
 class SubmissionStatus(SubmissionSummary):
     """A submission with a page of its runs, and pages about it.
 
-    contributions: the ids of all runs. next: the run after which the next page begins. links: pages about it.
+    contributions: the ids of all runs. refused: up to 100 errors that the checks had found when it was returned. next:
+    the run after which the next page begins. links: pages about it.
     """
 
     contributors: Annotated[tuple[Credit, ...], Field(strict=False)]
@@ -111,6 +112,7 @@ class SubmissionStatus(SubmissionSummary):
     contributions: Annotated[tuple[RunId, ...], Field(strict=False)]
     runs: Annotated[tuple[SubmittedRun, ...], Field(strict=False)]
     next: RunId | None = None
+    refused: Annotated[tuple[str, ...], Field(strict=False)] = ()
     links: Annotated[dict[str, str], Field(default_factory=dict)]
 
 

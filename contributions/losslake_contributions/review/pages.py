@@ -26,7 +26,8 @@ from losslake_contributions.review.acceptance import accept_as
 from losslake_contributions.review.checks.report import Report
 from losslake_contributions.review.draft_pages import COOKIE as DRAFT_COOKIE
 from losslake_contributions.review.draft_pages import HOME
-from losslake_contributions.review.review import PendingReview, Review, Reviews
+from losslake_contributions.review.review import Reviews
+from losslake_contributions.review.review_document import PendingReview, Review
 from losslake_contributions.review.routes import respond_progress
 from losslake_contributions.review.site import (
     COOKIE,
@@ -233,7 +234,8 @@ def _decide(
             reason = form.get("reason", "").replace("\r\n", "\n").strip()
             if not reason:
                 raise ContributionError("bad-document", "say why the submission is returned")
-            submissions.return_to_contributor(database, reviewer, name, _checked(ReturnRequest, reason=reason).reason)
+            reason, report = _checked(ReturnRequest, reason=reason).reason, reviews.stored_report(name)
+            submissions.return_to_contributor(database, reviewer, name, reason, report)
         case "split":
             runs = [parse_run(run) for run in form.get("runs", "").split()]
             if not runs:

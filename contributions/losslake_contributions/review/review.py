@@ -12,25 +12,27 @@ import logging
 import math
 import shutil
 import threading
+import time
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Annotated, Literal
-
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Literal
 
 from losslake.lake.machine import atomic_write, locked
 from losslake_contributions.protocol.errors import ContributionError, no_space, public_reason
-from losslake_contributions.protocol.submissions import SubmissionStatus
-from losslake_contributions.review.archive import spool_files, stored_runs
-from losslake_contributions.review.changes import DraftChanges, changes
+from losslake_contributions.protocol.submissions import Claim as SubmittedClaim
+from losslake_contributions.protocol.submissions import SubmissionRequest
+from losslake_contributions.review.archive import spool_files, stored_run
+from losslake_contributions.review.changes import changes
 from losslake_contributions.review.checks.evidence import Claim, Evidence
-from losslake_contributions.review.checks.report import Report
 from losslake_contributions.review.checks.rules import CHECKS_VERSION
 from losslake_contributions.review.checks.run import check
 from losslake_contributions.review.draft import LAKE, RUNS, make_draft
+from losslake_contributions.review.review_document import PendingReview, Review
 from losslake_contributions.review.submissions import find_any, row_of, submissions_of
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.private_files import DRAFTS, make_private_folder
@@ -41,6 +43,8 @@ from losslake_service.shares.places import FairThreads, NoPlace, UsedUp
 
 CURVES = "curves"  # of stored trials, indexed
 _REVIEW = "review.json"
+_CHECK = "check-"
+_SECONDS_OF_CHECK = 3600  # that a check before a submission is kept
 # Reviews that wait in this process; half of them of one contributor.
 _MOST_WAITING = 100
 # Until it is worth to ask again for a review, and for one for which there was no place.
@@ -48,28 +52,16 @@ _SECONDS_TO_MAKE, SECONDS_TO_WAIT = 2, 10
 _log = logging.getLogger(__name__)
 
 
-class Review(BaseModel):
-    """The review of a submission. base: the release that it is compared with; None for an empty lake."""
+@dataclass(frozen=True)
+class Subject:
+    """What is reviewed. name: of the submission, or of the check before one. contributor: the id of its sender."""
 
-    model_config = ConfigDict(frozen=True, ser_json_inf_nan="strings")
-
-    submission: str
-    base: int | None
-    report: Report
-    changes: DraftChanges
-
-
-class PendingReview(BaseModel):
-    """A review that is not there yet."""
-
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
-
-    submission: str
-    """The submission."""
-    state: Annotated[Literal["waiting", "being_made"], Field(examples=["being_made"])]
-    """waiting: for reviews of other submissions, or because those of its contributor took too much time."""
-    seconds: Annotated[int, Field(examples=[2], json_schema_extra={"x-unit": "seconds"})]
-    """Seconds until it is worth to ask again, as in Retry-After."""
+    name: str
+    contributor: str
+    runs: Sequence[str]
+    licence: str
+    claims: Sequence[SubmittedClaim]
+    is_check: bool = False
 
 
 class Reviews:
@@ -92,8 +84,20 @@ class Reviews:
         Raises ContributionError if the submission doesn't wait for one, or if it can't be made. That error is cleared
         when read: the next request tries again, as a full disk may be empty by then.
         """
+        return self._progress(name, partial(self.begin, name))
+
+    def check(self, contributor: str, request: SubmissionRequest) -> Review | PendingReview:
+        """Return the review that runs would get if they were submitted so, or how far it is; begin it if needed.
+
+        A contributor has one check at a time, without a draft. Raises ContributionError if it can't be made.
+        """
+        name = f"{_CHECK}{contributor}"
+        subject = Subject(name, contributor, request.contributions, request.licence, request.claims, is_check=True)
+        return self._progress(name, partial(self._begin, subject, self._newest(), self._ensure))
+
+    def _progress(self, name: str, begin: Callable[[], Future[Path]]) -> Review | PendingReview:
         try:
-            making = self.begin(name)
+            making = begin()
         except (NoPlace, UsedUp) as refusal:
             seconds = math.ceil(refusal.seconds) if isinstance(refusal, UsedUp) else SECONDS_TO_WAIT
             return PendingReview(submission=name, state="waiting", seconds=seconds)
@@ -104,7 +108,11 @@ class Reviews:
 
     def begin(self, name: str) -> Future[Path]:
         """Return the future folder of a review. Raises ContributionError, NoPlace and UsedUp."""
-        folder = self._place(*self._waiting(name))
+        return self._begin(*self._waiting(name), lambda *_: self._ensure_review(name))
+
+    def _begin(self, subject: Subject, base: int | None, ensure: Callable[[Subject, int | None], Path]) -> Future[Path]:
+        """Return the future folder of a review. ensure: makes it unless it is there."""
+        folder = self._place(subject, base)
         with self._beginning:
             making = self._begun.get(folder)
             if making is not None and making.done() and (making.cancelled() or making.exception() is None):
@@ -113,8 +121,8 @@ class Reviews:
                 making = Future()
                 making.set_result(folder)
             if making is None:
-                owner = row_of(self._database, name).contributor
-                making = self._begun[folder] = self._threads.submit(owner, partial(self._ensure_review, name))
+                work = partial(ensure, subject, base)
+                making = self._begun[folder] = self._threads.submit(subject.contributor, work)
         return making
 
     def close(self) -> None:
@@ -163,7 +171,17 @@ class Reviews:
             except Exception:  # noqa: BLE001 - whatever it is, the other drafts are deleted
                 _log.exception("the draft of %s can't be deleted", folder.stem)
 
+    def stored_report(self, name: str) -> str | None:
+        """Return the report on a submission that waits, as JSON; None if its review wasn't made."""
+        try:
+            folder = self._place(*self._waiting(name))
+        except ContributionError:
+            return None
+        return _read(folder).report.to_json() if (folder / _REVIEW).is_file() else None
+
     def _forget_if_decided(self, name: str) -> None:
+        if name.startswith(_CHECK) and time.time() - (self._folder / name).stat().st_mtime < _SECONDS_OF_CHECK:
+            return
         try:
             waits = find_any(self._database, name, with_runs=False).state == "submitted"
         except ContributionError:
@@ -172,57 +190,67 @@ class Reviews:
             self.forget(name)
             (self._folder / f"{name}.lock").unlink(missing_ok=True)
 
-    def _waiting(self, name: str) -> tuple[SubmissionStatus, int | None]:
+    def _waiting(self, name: str) -> tuple[Subject, int | None]:
         """Return a submission that waits for a review, and the newest release. Raises ContributionError."""
         status = find_any(self._database, name, with_runs=False)
         if status.state != "submitted":
             ended = f"accepted into release {status.release}" if status.state == "accepted" else status.state
             raise ContributionError("conflict", f"{name} was {ended}: only submissions that wait have drafts")
-        base = self._database.lake.newest_release()
-        return status, base.number if base is not None else None
+        owner = row_of(self._database, name).contributor
+        return Subject(name, owner, status.contributions, status.licence, status.claims), self._newest()
 
-    def _place(self, status: SubmissionStatus, base: int | None) -> Path:
+    def _newest(self) -> int | None:
+        base = self._database.lake.newest_release()
+        return base.number if base is not None else None
+
+    def _place(self, subject: Subject, base: int | None) -> Path:
         """Return the folder of a review, which no other runs, facts, releases or checks have."""
-        facts = [*status.contributions, status.licence, *map(repr, status.claims)]
+        facts = [*subject.runs, subject.licence, *map(repr, subject.claims)]
         key = hashlib.sha256(json.dumps([CHECKS_VERSION, base, facts]).encode()).hexdigest()[:16]
-        return self._folder / status.id / key
+        return self._folder / subject.name / key
 
     def _ensure_review(self, name: str) -> Path:
+        """Return the folder of the review of a submission, if that still waits, and make it if needed."""
+        return self._ensure(*self._waiting(name))
+
+    def _ensure(self, subject: Subject, base: int | None) -> Path:
         """Return the folder of a review, and make it if needed."""
-        status, base = self._waiting(name)
-        folder = self._place(status, base)
+        folder, name = self._place(subject, base), subject.name
         if (folder / _REVIEW).is_file():
             return folder
         make_private_folder(self._folder)
         with self._locks[name], locked(self._folder / f"{name}.lock"):
             if not (folder / _REVIEW).is_file():
                 self.forget(name)
-                self._make(status, folder, base)
+                self._make(subject, folder, base)
         return folder
 
-    def _make(self, status: SubmissionStatus, folder: Path, base: int | None) -> None:
+    def _make(self, subject: Subject, folder: Path, base: int | None) -> None:
         """Make the draft, and at last the file with the review, which says that the folder is whole."""
         with ExitStack() as undoing:
             undoing.callback(shutil.rmtree, folder, ignore_errors=True)  # the disk may be full
-            spools = self._spools(status.id, folder / RUNS)
+            spools = self._spools(subject, folder / RUNS)
             draft = make_draft(folder / LAKE, [*spools.values()], self._database.lake, base)
             evidence = Evidence(
                 draft,
                 spools,
-                status.licence,
-                [Claim(each.contribution, each.metric, float(each.target), each.steps) for each in status.claims],
+                subject.licence,
+                [Claim(each.contribution, each.metric, float(each.target), each.steps) for each in subject.claims],
                 self._database.lake,
                 self._folder / CURVES,
-                submissions_of(self._database, row_of(self._database, status.id).contributor),
+                submissions_of(self._database, subject.contributor),
             )
-            review = Review(submission=status.id, base=draft.base, report=check(evidence), changes=changes(draft))
+            review = Review(submission=subject.name, base=draft.base, report=check(evidence), changes=changes(draft))
             with atomic_write(folder / _REVIEW) as unfinished:
                 unfinished.write_text(review.model_dump_json(), "utf-8")
             undoing.pop_all()
+        if subject.is_check:
+            for draft_part in (LAKE, RUNS):
+                shutil.rmtree(folder / draft_part, ignore_errors=True)
 
-    def _spools(self, name: str, folder: Path) -> dict[str, Spool]:
+    def _spools(self, subject: Subject, folder: Path) -> dict[str, Spool]:
         spools = {}
-        for run in stored_runs(self._database, name):
+        for run in (stored_run(self._database, each, subject.licence) for each in subject.runs):
             for file in spool_files(self._database, run):
                 path = folder / run.id / file.path
                 path.parent.mkdir(parents=True, exist_ok=True)

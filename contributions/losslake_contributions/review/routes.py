@@ -34,12 +34,14 @@ from losslake_contributions.protocol.submissions import (
 )
 from losslake_contributions.review import submissions as store
 from losslake_contributions.review.acceptance import accept_as
-from losslake_contributions.review.review import PendingReview, Review, Reviews
+from losslake_contributions.review.review import Reviews
+from losslake_contributions.review.review_document import PendingReview, Review
 from losslake_contributions.store.database import Database
 from losslake_service.problems import ParameterProblem
 
 # Reviewers come later, and a review made for each of many submissions at once slows those that follow.
 SECONDS_BEFORE_REVIEW = 5.0
+CHECKS = "/v1/checks"
 _REVIEW_RESPONSES: dict[int | str, dict[str, Any]] = {
     **ERRORS,
     202: {"description": "The review is not there yet: retry after `Retry-After` seconds.", "model": PendingReview},
@@ -69,6 +71,16 @@ def add_submissions(
             begun.add(task)
             task.add_done_callback(begun.discard)
         return await answer(request, identity, name, 201 if is_new else 200)
+
+    @router.post(CHECKS, responses=_REVIEW_RESPONSES, response_model=Review, openapi_extra=body_of(SubmissionRequest))
+    async def post_check(request: Request, identity: Identity = contributor) -> Response:
+        """Return the review that finished contributions would get if they were submitted so. Nothing is submitted.
+
+        202 with Retry-After while it waits or is being made: send the same again.
+        """
+        document = await parse_body(request, SubmissionRequest)
+        await in_thread(store.check_submittable, database, identity, document)
+        return respond_progress(await in_thread(reviews.check, identity.contributor, document))
 
     @router.get(SUBMISSIONS, responses=ERRORS, response_model=SubmissionList)
     async def get_submissions(request: Request, identity: Identity = reader_of_list) -> Response:
@@ -136,7 +148,8 @@ def add_reviews(router: APIRouter, database: Database, reviews: Reviews, links: 
         """Return a submission to its contributor, with a reason."""
         reason = (await parse_body(request, ReturnRequest)).reason
         check_submission_name(name)
-        await in_thread(store.return_to_contributor, database, identity.credit.name, name, reason)
+        report = await in_thread(reviews.stored_report, name)
+        await in_thread(store.return_to_contributor, database, identity.credit.name, name, reason, report)
         return await answer(request, identity, name)
 
     @post(f"{SUBMISSIONS}/{{name}}/split", openapi_extra=body_of(SplitRequest))

@@ -11,7 +11,7 @@ from losslake_contributions.review.changes import DraftChanges, GoalChange
 from losslake_contributions.review.changes_text import critical_text, end_text
 from losslake_contributions.review.checks.report import Report
 from losslake_contributions.review.checks.rules import SEVERITIES
-from losslake_contributions.review.review import Review
+from losslake_contributions.review.review_document import Review
 from losslake_schema.reached import goal_text
 
 MOST = 50

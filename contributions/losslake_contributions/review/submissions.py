@@ -25,6 +25,7 @@ from losslake_contributions.protocol.submissions import (
     SubmittedRun,
 )
 from losslake_contributions.protocol.texts import new_submission_id
+from losslake_contributions.review.checks.report import Report
 from losslake_contributions.store.database import Database
 from losslake_contributions.store.tables import ERASED_FACTS, Contribution, Contributor, Submission, SubmissionRun
 from losslake_schema.database import LedgerEntry
@@ -36,6 +37,7 @@ PAGE = 100
 _DECISIONS = {"returned": "return submission", "withdrawn": "withdraw submission"}
 _PLACED = "placed"  # outcome of the ledger's entries that name the trials of a source
 _MOST_NAMED = 20
+_MOST_ERRORS = 100
 # Fields of a summary that are columns of the row.
 _OF_ROW = ("id", "state", "submitted_at", "changed_at", "reason", "reviewer", "release", "split_from")
 _RUNS_AT_ONCE = 20  # in memory: each has up to 256 kB of facts
@@ -80,6 +82,16 @@ def submit(database: Database, identity: Identity, request: SubmissionRequest) -
         return name, True
 
     return database.write(identity.contributor, work)
+
+
+def check_submittable(database: Database, identity: Identity, request: SubmissionRequest) -> None:
+    """Raise ContributionError if runs can't be submitted so."""
+
+    def query(session: Session) -> None:
+        _check_licences(session, identity, request)
+        _check_submittable(_contributions(session, identity, request.contributions))
+
+    database.read(query)
 
 
 def _digest(request: SubmissionRequest) -> str:
@@ -218,13 +230,17 @@ def withdraw(database: Database, identity: Identity, name: str) -> None:
     database.write(identity.contributor, work)
 
 
-def return_to_contributor(database: Database, reviewer: str, name: str, reason: str) -> None:
-    """Return a submission with a reason; the same again changes nothing."""
+def return_to_contributor(database: Database, reviewer: str, name: str, reason: str, report: str | None = None) -> None:
+    """Return a submission with a reason; the same again changes nothing.
+
+    report: JSON, that of the checks; None if they weren't run.
+    """
 
     def work(session: Session) -> None:
         row = get_submission(session, name)
         if row.state == "returned" and row.reason != reason:
             raise ContributionError("conflict", f"{name} was returned for another reason: {row.reason}")
+        row.report = report if report is not None else row.report
         _leave(session, row, "returned", reviewer, reason)
 
     database.write(row_of(database, name).contributor, work)
@@ -341,8 +357,17 @@ def status_of(session: Session, row: Submission, after: str | None = None, with_
         contributions=request.contributions,
         runs=tuple(_runs(session, row, ids[:PAGE])),
         next=ids[PAGE - 1] if len(ids) > PAGE else None,
+        refused=_errors(row) if with_runs else (),
         links={},
     )
+
+
+def _errors(row: Submission) -> tuple[str, ...]:
+    """Return the errors that the checks had found when a submission was returned, in words."""
+    if row.state != "returned" or not row.report:
+        return ()
+    findings = Report.from_json(row.report).findings
+    return tuple(str(each) for each in findings if each.severity == "error")[:_MOST_ERRORS]
 
 
 def _runs(session: Session, submission: Submission, ids: Collection[str]) -> Iterator[SubmittedRun]:

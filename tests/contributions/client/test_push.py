@@ -318,8 +318,8 @@ def test_credits_and_claims_say_what_is_wrong_with_them(tmp_path: Path) -> None:
     for claim, message in (
         ("val/loss", "is not a claim"),
         ("val/loss=x@1", "is not a claim"),
-        ("val/loss=0.5@1", "says of which of 2 runs"),
-        (f"{SpooledRun().id}:val/loss=0.5@1", "a claim names a run that isn't submitted"),
+        ("val/loss=0.5@1", "there are 2 runs, so name one as RUN:val/loss=0.5@1, such as"),
+        (f"{SpooledRun().id}:val/loss=0.5@1", "isn't among the runs to submit"),
         (f"{runs[0].id}:val/loss=inf@1", "finite"),
     ):
         with pytest.raises(LossLakeError, match=message):

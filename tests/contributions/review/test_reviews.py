@@ -13,7 +13,8 @@ import pytest
 from losslake_contributions.protocol.errors import SegmentBroken
 from losslake_contributions.review import routes as submissions
 from losslake_contributions.review.checks.report import Report
-from losslake_contributions.review.review import CURVES, PendingReview, Review, Reviews
+from losslake_contributions.review.review import CURVES, Reviews
+from losslake_contributions.review.review_document import PendingReview, Review
 from losslake_contributions.review.submissions import row_of
 from losslake_service.shares.allowances import HOUR, Allowance
 from tests.contributions.conftest import ADA, BOB, Sender, Service
