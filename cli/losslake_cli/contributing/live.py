@@ -44,7 +44,7 @@ def live(
     with suppress(OSError, AttributeError):
         os.nice(_NICENESS)  # trainings come first
     stop = Event()
-    with ContributionClient(url, read_token(token_file), tries=1) as client:
+    with ContributionClient(url, read_token(token_file, url), tries=1) as client:
         sender = LiveSender(client, folder, SenderCallbacks(_show_link, _show_end, print_error))
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())

@@ -90,7 +90,7 @@ def _send(local: LocalRuns, terms: Terms, url: str, token_file: Path | None) -> 
     from losslake_contributions.client.push import RUNS_AT_ONCE, SEGMENTS_AT_ONCE
     from losslake_contributions.client.push import push as send
 
-    with ContributionClient(url, read_token(token_file), RUNS_AT_ONCE + SEGMENTS_AT_ONCE) as client:
+    with ContributionClient(url, read_token(token_file, url), RUNS_AT_ONCE + SEGMENTS_AT_ONCE) as client:
         pushed = send(client, local.runs, terms, _HeldRuns(len(local.runs)))
     _show_states(local.runs, pushed)
     if pushed.failures:
@@ -113,13 +113,20 @@ class _HeldRuns:
                 echo(f"held         {self._n_held:,} of {self._n_runs:,} runs")
 
 
-def read_token(file: Path | None) -> str:
-    """Return the token from a file, or from the environment; raise LossLakeError if there is none."""
+def read_token(file: Path | None, url: str) -> str:
+    """Return the token from a file, or from the environment; raise LossLakeError if there is none.
+
+    url: of the service, which may say where to get one.
+    """
     if file is None:
         token = os.environ.get(TOKEN, "").strip()
-        if not token:
-            raise LossLakeError(f"there is no token: set {TOKEN}, or give a file with --token-file")
-        return token
+        if token:
+            return token
+        from losslake_contributions.client.connection import find_sign_in
+
+        page = find_sign_in(url)
+        how = f"sign in at {page} to make one, then set {TOKEN}" if page else f"set {TOKEN}"
+        raise LossLakeError(f"there is no token: {how}, or give a file with --token-file")
     try:
         return file.read_text("ascii").strip()
     except OSError as error:

@@ -31,7 +31,7 @@ def open_queue(lake: str | None, url: str | None, token_file: Path | None) -> It
         raise LossLakeError("give either --lake or --url")
     from losslake_contributions.client.connection import ContributionClient
 
-    with ContributionClient(url, read_token(token_file)) as client:
+    with ContributionClient(url, read_token(token_file, url)) as client:
         yield _RemoteQueue(client)
 
 

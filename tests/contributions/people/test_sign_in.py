@@ -32,6 +32,7 @@ from tests.contributions.people.provider import (
     presets,
     registered,
 )
+from tests.contributions.running import running_service
 from tests.contributions.spooled_runs import SpooledRun
 
 HERE = "http://localhost"
@@ -253,6 +254,23 @@ def test_refused_token_says_where_to_sign_in(service: Service) -> None:
     document = service.client.get("/v1/submissions", headers={"host": "localhost"}).json()
     assert document["sign_in"] == f"{HERE}/sign-in"
     assert document["detail"].endswith(f"(sign in at {HERE}/sign-in to make one)")
+
+
+def test_push_without_a_token_says_where_to_sign_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_lake: Lake
+) -> None:
+    monkeypatch.delenv("LOSSLAKE_TOKEN", raising=False)
+    SpooledRun().write(tmp_path / "runs")
+    with running_service(empty_lake, **registered("orcid"), public_url="http://localhost:8010") as service:
+        command = ["push", str(tmp_path / "runs"), "--url", service.url]
+        with pytest.raises(LossLakeError, match="to make one, then set LOSSLAKE_TOKEN") as error:
+            app(command, standalone_mode=False)
+    page = "http://localhost:8010/sign-in"
+    assert str(error.value) == (
+        f"there is no token: sign in at {page} to make one, then set LOSSLAKE_TOKEN, or give a file with --token-file"
+    )
+    with pytest.raises(LossLakeError, match="there is no token: set LOSSLAKE_TOKEN, or give a file"):
+        app(command, standalone_mode=False)  # the service has ended
 
 
 def test_page_to_sign_in_offers_the_providers_beside_the_token(service: Service, browser: Browser) -> None:
