@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 from sqlalchemy import ColumnElement, delete, func, select
@@ -30,7 +31,7 @@ from losslake_contributions.protocol.errors import ContributionError
 from losslake_contributions.protocol.limits import LONGEST_NAME
 from losslake_contributions.protocol.submissions import Credit
 from losslake_contributions.settings import Settings
-from losslake_contributions.store.database import Database
+from losslake_contributions.store.database import LOCK, Database
 from losslake_contributions.store.tables import Account, PageSession, Token, UsedSignIn
 
 _DAY = timedelta(days=1)
@@ -39,6 +40,8 @@ _DAYS = 30
 _SCOPES = frozenset({ACCOUNT, "contribute"})
 _MEGABYTE = 1_000_000
 MOST_LISTED = 100
+# Of several transactions that add the same rows, one commits each time.
+_TRIES = 16
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,7 @@ def begin_account_session(database: Database, person: Person, state: str, limits
         account = session.get(Account, (person.issuer, person.subject))
         if account is None:
             account = _add_account(session, person, fresh, limits, origin)
+        session.execute(LOCK, {"contributor": account.contributor})
         token = session.get_one(Token, account.token)
         if token.revoked_at is not None:
             raise ContributionError("forbidden", "the operator of this service has closed the account: ask them why")
@@ -92,10 +96,13 @@ def begin_account_session(database: Database, person: Person, state: str, limits
         token.expires_at = account.seen_at + timedelta(days=_DAYS)
         begin_session(session, cookie, token.id)
 
-    try:
-        database.write(None, work)
-    except IntegrityError:  # another process has added the account, or used the state, at the same moment
-        database.write(None, work)
+    for left in reversed(range(_TRIES)):
+        try:
+            database.write(None, work)
+            break
+        except IntegrityError:  # another transaction has added the account, or used the state, at the same moment
+            if not left:
+                raise
     return cookie
 
 
@@ -139,6 +146,13 @@ def credit_of(person: Person) -> Credit:
         return Credit(name=name, orcid=person.orcid)
     except ValidationError:
         raise ContributionError("sign-in-failed", "the provider gives a name that can't be cited") from None
+
+
+def identifying_hosts(database: Database, contributor: str) -> list[str]:
+    """Return the hosts of the providers that have identified a contributor, such as orcid.org."""
+    of_contributor = select(Account.issuer).where(Account.contributor == contributor)
+    issuers = database.read(lambda session: session.scalars(of_contributor).all())
+    return sorted({urlsplit(issuer).hostname or issuer for issuer in issuers})
 
 
 def make_token(database: Database, identity: Identity, limits: AccountLimits) -> str:

@@ -14,6 +14,7 @@ from losslake_contributions.intake.routes import parse_number
 from losslake_contributions.intake.runs import facts_of
 from losslake_contributions.intake.segments import held, segment_file
 from losslake_contributions.intake.transfers import send_segment
+from losslake_contributions.people.accounts import identifying_hosts
 from losslake_contributions.people.links import REVIEWS, Links
 from losslake_contributions.people.providers import SIGN_IN
 from losslake_contributions.people.requests import Kind, check_submission_name, in_thread, parse_run
@@ -175,6 +176,7 @@ async def _review_page(
         identity,
         code,
         **content_of(status, parameters, review, report, draft),
+        identified_by=await in_thread(identifying_hosts, database, row.contributor),
         trouble=trouble or failure,
         pending=progress if isinstance(progress, PendingReview) else None,
         may_decide=identity.is_reviewer and (review is not None or bool(failure)),

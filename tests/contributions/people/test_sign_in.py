@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -15,10 +17,15 @@ from sqlalchemy.orm import Session
 from losslake.lake.lake import Lake
 from losslake_cli.main import app
 from losslake_contributions.people import providers
+from losslake_contributions.people.accounts import AccountLimits, begin_account_session
+from losslake_contributions.people.providers import Person
+from losslake_contributions.people.sessions import find_session
 from losslake_contributions.people.tokens import list_tokens
+from losslake_contributions.protocol.errors import ContributionError
 from losslake_contributions.review.site import COOKIE
 from losslake_contributions.serve import serve
 from losslake_contributions.settings import Settings
+from losslake_contributions.store.database import Database
 from losslake_contributions.store.tables import Account, Contributor, PageSession, Token
 from losslake_schema.errors import LossLakeError
 from tests.contributions.conftest import BOB, Sender, Service, serving
@@ -153,6 +160,66 @@ def test_authorization_request_has_state_nonce_pkce_and_the_fixed_redirect_uri(b
     assert len({*sent["state"], *sent["nonce"], *sent["code_challenge"]}) == 3
     other = parse_qs(urlsplit(browser.ask("GET", "/sign-in/orcid").headers["location"]).query)
     assert all(sent[name] != other[name] for name in ("state", "nonce", "code_challenge"))
+
+
+def test_reviewer_sees_which_provider_has_identified_the_sender(
+    service: Service, browser: Browser, reviewer: Sender
+) -> None:
+    browser.sign_in("github")
+    by_person = Sender(service.client, browser.make_token()).submitted(SpooledRun())
+    by_other = service.sender("octocat (GitHub)", None).submitted(SpooledRun())
+    judge = browser_of(service)
+    judge.ask("POST", "/sign-in", data={"token": reviewer.token})
+    assert "identified by 127.0.0.1" in judge.ask("GET", f"/reviews/{by_person}").text
+    assert "identified by" not in judge.ask("GET", f"/reviews/{by_other}").text
+
+
+@pytest.mark.parametrize("name", ["empty_lake", "lake_in_postgresql"])
+def test_first_sign_ins_at_the_same_moment_make_one_account(request: pytest.FixtureRequest, name: str) -> None:
+    database = Database.create(request.getfixturevalue(name))
+    limits = AccountLimits.of(Settings.model_construct())
+    ada, together = Person("https://orcid.org", ORCID, "Ada", ORCID), threading.Barrier(8)
+
+    def sign_in(number: int) -> str:
+        together.wait(60)
+        return begin_account_session(database, ada, f"state {number // 2}", limits, "127.0.0.1")
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = [each.exception() or each.result() for each in [pool.submit(sign_in, n) for n in range(8)]]
+    cookies = [each for each in answers if isinstance(each, str)]
+    assert len(cookies) == 4, answers
+    assert {str(each) for each in answers if not isinstance(each, str)} == {
+        "this answer was used already: begin again on the page to sign in"
+    }
+    identities = [find_session(database, each) for each in cookies]
+    assert len({each.token for each in identities if each is not None}) == 1
+    assert None not in identities
+    assert len(list_tokens(database)) == 1
+
+
+def test_new_accounts_of_a_day_are_limited_and_known_ones_go_on(empty_lake: Lake) -> None:
+    database = Database.create(empty_lake)
+    limits = AccountLimits.of(Settings.model_construct(sign_in_accounts_per_day=1))
+    for person, state in (
+        (Person("https://a.example", "1", "Ada"), "s1"),
+        (Person("https://a.example", "1", ""), "s2"),
+    ):
+        assert begin_account_session(database, person, state, limits, "127.0.0.1")
+    with pytest.raises(ContributionError, match="too many people have signed in for the first time today") as error:
+        begin_account_session(database, Person("https://a.example", "2", "Bob"), "s3", limits, "127.0.0.1")
+    assert error.value.status == 429
+
+
+def test_cookies_over_https_are_for_this_host_only(empty_lake: Lake, provider: LocalProvider) -> None:
+    settings = {**registered("oidc"), "oidc_issuer": provider.url, "oidc_title": "University"}
+    with serving(empty_lake, public_url="https://losslake.example", **settings) as made:
+        browser = Browser(made.client, "https://losslake.example")
+        begun = browser.ask("GET", "/sign-in/oidc").headers["set-cookie"]
+        assert begun.startswith("__Host-losslake_sign_in=")
+        assert {"secure", "path=/", "httponly"} <= {part.strip().lower() for part in begun.split(";")}
+        assert "domain" not in begun.lower()
+        done = browser.sign_in("oidc")
+    assert [line for line in done.headers.get_list("set-cookie") if "; secure" not in line.lower()] == []
 
 
 def test_tokens_of_a_person_are_few_small_and_revocable(service: Service, provider: LocalProvider) -> None:
