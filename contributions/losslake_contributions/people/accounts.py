@@ -156,12 +156,10 @@ def identifying_hosts(database: Database, contributor: str) -> list[str]:
 
 
 def make_token(database: Database, identity: Identity, limits: AccountLimits) -> str:
-    """Return a new token of the person who has signed in, which is shown only here.
+    """Return a new token of a person, which is shown only here; raise ContributionError beyond the limits.
 
-    Raises ContributionError for anybody else, and beyond the limits.
+    identity: one that has an account.
     """
-    if not identity.has_account:
-        raise ContributionError("forbidden", "sign in with a provider to make a token: this browser has used a token")
     fresh = FreshToken(frozenset({"contribute"}), limits.days, limits.quota, parent=identity.token)
 
     def work(session: Session) -> None:

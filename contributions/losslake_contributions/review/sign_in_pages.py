@@ -20,6 +20,7 @@ from losslake_contributions.review.site import COOKIE, PRIVATE, only_cookie, pag
 from losslake_contributions.store.database import Database
 
 TOKENS = "/tokens"
+_WITH_A_TOKEN = "you have signed in with a token: sign in with a provider to make and see tokens"
 # The address of the answer has a code in it, which no page that follows may learn.
 _ANSWERED = {**PRIVATE, "Referrer-Policy": "no-referrer"}
 
@@ -67,6 +68,9 @@ def add_providers(router: APIRouter, links: Links, sign_ins: SignIns) -> None:
 
 async def _begin(sign_ins: SignIns, name: str, request: Request) -> Response:
     following = _within(request.query_params.get("next", ""), TOKENS)
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        # A page elsewhere mustn't end the session of a reviewer, in whose place a provider may answer at once.
+        return _sign_in_page(sign_ins, following=following)
     try:
         url, cookie = await sign_ins.begin(name, following)
     except ContributionError as error:
@@ -123,8 +127,10 @@ def add_tokens(router: APIRouter, database: Database, links: Links, sign_ins: Si
     @router.get(TOKENS, include_in_schema=False)
     async def get_tokens(request: Request) -> Response:
         identity = await signed_in(request, database)
-        if identity is None or not identity.has_account:
+        if identity is None:
             return to_sign_in(request)
+        if not identity.has_account:
+            return _sign_in_page(sign_ins, 403, TOKENS, _WITH_A_TOKEN)
         return await tokens_page(request, identity)
 
     @router.post(TOKENS, include_in_schema=False)
@@ -139,8 +145,10 @@ def add_tokens(router: APIRouter, database: Database, links: Links, sign_ins: Si
         """Make a token, or revoke one, and show the page."""
         await read_form(request)
         identity = await signed_in(request, database)
-        if identity is None or not identity.has_account:
+        if identity is None:
             return to_sign_in(request)
+        if not identity.has_account:
+            return _sign_in_page(sign_ins, 403, TOKENS, _WITH_A_TOKEN)
         try:
             if revoked is None:
                 token = await in_thread(make_token, database, identity, sign_ins.limits)

@@ -104,9 +104,14 @@ def test_orcid_id_and_name_become_the_credit_of_a_contributor_who_sends_runs(
     token = browser.make_token()
     assert token not in browser.ask("GET", "/tokens").text, "it is shown once"
     sender = Sender(service.client, token)
-    status = sender.send("GET", f"/v1/submissions/{sender.submitted(SpooledRun())}").json()
+    name = sender.submitted(SpooledRun())
+    status = sender.send("GET", f"/v1/submissions/{name}").json()
     assert status["owner"] == {"name": "Ada Lovelace", "orcid": ORCID, "role": None}
     assert "1 of 200" in browser.ask("GET", "/tokens").text
+    assert name in browser.ask("GET", "/reviews").text
+    assert "Withdraw" in browser.ask("GET", f"/reviews/{name}").text
+    assert browser.ask("POST", f"/reviews/{name}/withdraw").status_code == 303
+    assert sender.send("GET", f"/v1/submissions/{name}").json()["state"] == "withdrawn"
 
 
 def test_the_second_sign_in_is_the_same_account_whatever_the_name(service: Service, provider: LocalProvider) -> None:
@@ -267,10 +272,14 @@ def test_person_sees_and_revokes_no_token_of_others(service: Service, browser: B
 
 
 def test_token_of_the_operator_opens_no_page_of_tokens(service: Service, browser: Browser, bob: Sender) -> None:
-    browser.ask("POST", "/sign-in", data={"token": bob.token})
     for method in ("GET", "POST"):
         answer = browser.ask(method, "/tokens")
         assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in?next=/tokens")
+    browser.ask("POST", "/sign-in", data={"token": bob.token})
+    for method, path in (("GET", "/tokens"), ("POST", "/tokens"), ("POST", f"/tokens/{bob.id}/revoke")):
+        answer = browser.ask(method, path)
+        assert (answer.status_code, "you have signed in with a token" in answer.text) == (403, True)
+    assert bob.send("GET", "/v1/submissions").status_code == 200
 
 
 def test_operator_closes_an_account_with_all_that_it_made(
