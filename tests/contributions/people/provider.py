@@ -55,6 +55,7 @@ class LocalProvider:
     """
 
     port: int = 0
+    host: str = "127.0.0.1"
     subject: dict[str, Any] = field(
         default_factory=lambda: {"sub": ORCID, "given_name": "Ada", "family_name": "Lovelace"}
     )
@@ -71,7 +72,7 @@ class LocalProvider:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     def reset(self) -> None:
         """Have it do everything right again."""
