@@ -28,6 +28,7 @@ from losslake_contributions.people.link_routes import add_links
 from losslake_contributions.people.links import Links
 from losslake_contributions.people.quotas import HourlyQuotas
 from losslake_contributions.people.requests import contribution_problem, in_thread, no_space_problem
+from losslake_contributions.people.sign_ins import SignIns
 from losslake_contributions.people.signing_key import SigningKey
 from losslake_contributions.protocol.contributions import Finish, RunFacts
 from losslake_contributions.protocol.errors import ContributionError
@@ -39,6 +40,7 @@ from losslake_contributions.review.lake_app import LakeApp, application_over
 from losslake_contributions.review.review import Reviews
 from losslake_contributions.review.review_document import PendingReview, Review
 from losslake_contributions.review.routes import add_reviews, add_submissions
+from losslake_contributions.review.sign_in_pages import add_providers, add_sign_in, add_tokens
 from losslake_contributions.review.site import problem_page
 from losslake_contributions.review.submissions import queue
 from losslake_contributions.settings import Settings
@@ -112,7 +114,7 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     add_submissions(app.router, database, hourly, reviews, links)
     add_reviews(app.router, database, reviews, links)
     add_links(app.router, database)
-    _add_pages(app, database, reviews, links)
+    _add_pages(app, settings, database, reviews, links)
     add_live_pages(app.router, links, watching, lake_app)
     app.router.add_api_route("/healthz", _health, include_in_schema=False)
     app.include_router(readiness({"database": partial(_check_database, database)}))
@@ -123,8 +125,14 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     return app
 
 
-def _add_pages(app: FastAPI, database: Database, reviews: Reviews, links: Links) -> None:
-    pages.add_home(app.router, database, links)
+def _add_pages(app: FastAPI, settings: Settings, database: Database, reviews: Reviews, links: Links) -> None:
+    sign_ins = SignIns.of(settings, links.key, database)
+    app.state.sign_in_url = sign_ins.url
+    pages.add_home(app.router, database, links, sign_ins)
+    add_sign_in(app.router, database, links, sign_ins)
+    if sign_ins.providers:
+        add_providers(app.router, links, sign_ins)
+        add_tokens(app.router, database, links, sign_ins)
     pages.add_reviews(app.router, database, reviews, links)
     pages.add_runs(app.router, database)
     app.router.add_api_route(f"{STATIC}{{digest}}/{{name:path}}", static_file, include_in_schema=False)

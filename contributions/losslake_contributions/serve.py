@@ -9,6 +9,7 @@ from fastapi import FastAPI
 
 from losslake.lake.lake import SECONDS_TO_ANSWER, Lake
 from losslake_contributions.app import create_app
+from losslake_contributions.people.providers import read_providers
 from losslake_contributions.people.signing_key import SigningKey
 from losslake_contributions.settings import Settings
 from losslake_contributions.store.database import Database
@@ -25,6 +26,7 @@ def serve(settings: Settings) -> None:
     def prepare() -> Greeting:
         lake = Lake.create(settings.lake or None)
         lake.check_location()
+        read_providers(settings)
         Database.create(lake)
         SigningKey.of(lake, settings.signing_key_file)
         return lambda url: [f"LossLake takes contributions to {lake} at {url} (Ctrl-C ends it)"]
@@ -35,8 +37,9 @@ def serve(settings: Settings) -> None:
 def application(settings: Settings) -> FastAPI:
     """Return the application of a worker process."""
     begin_worker(settings)
-    # At info, it logs each of its files.
-    logging.getLogger("pyiceberg").setLevel(logging.WARNING)
+    # At info, they log each file and each request to a provider.
+    for name in ("pyiceberg", "httpx"):
+        logging.getLogger(name).setLevel(logging.WARNING)
     lake = replace(Lake.open(settings.location), seconds_to_read=SECONDS_TO_ANSWER)
     app = create_app(lake, settings)
     freeze_garbage()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 from pydantic_settings import SettingsConfigDict
 
 from losslake_service.settings import CONTRIBUTIONS_PREFIX, ServerSettings
+
+# Any value is a text, so that no message about settings shows one that isn't.
+Secret = Annotated[str, BeforeValidator(str), Field(repr=False)]
 
 
 class Settings(ServerSettings):
@@ -47,3 +50,42 @@ class Settings(ServerSettings):
     """Seconds between two requests of a sender of live runs, at least; more while there are many senders."""
     silent_minutes: Annotated[float, Field(ge=0, le=100_000)] = 10.0
     """Minutes without a sign of life after which a live run is finished as INCOMPLETE; 0: never."""
+
+    orcid_client_id: str = ""
+    """Client id of this service at ORCID, for people to sign in with their ORCID iD; empty: they can't."""
+    orcid_client_secret: Secret = ""
+    """Secret of this client at ORCID; rather give it in a file."""
+    orcid_client_secret_file: str = ""
+    """File with this secret."""
+    github_client_id: str = ""
+    """Client id of this service at GitHub, for people to sign in with their GitHub account; empty: they can't."""
+    github_client_secret: Secret = ""
+    """Secret of this client at GitHub; rather give it in a file."""
+    github_client_secret_file: str = ""
+    """File with this secret."""
+    oidc_issuer: str = ""
+    """Issuer of another provider that speaks OpenID Connect, such as https://login.example; empty: none."""
+    oidc_title: Annotated[str, Field(min_length=1, max_length=60)] = "OpenID Connect"
+    """Name of this provider on pages."""
+    oidc_client_id: str = ""
+    """Client id of this service at this provider."""
+    oidc_client_secret: Secret = ""
+    """Secret of this client at this provider; rather give it in a file."""
+    oidc_client_secret_file: str = ""
+    """File with this secret."""
+    sign_in_runs: Annotated[int, Field(ge=0, le=10_000_000)] = 200
+    """Runs that may be sent with a token that a person who has signed in made."""
+    sign_in_segments: Annotated[int, Field(ge=0, le=10_000_000)] = 4_000
+    """Segments that may be sent with such a token."""
+    sign_in_megabytes: Annotated[int, Field(ge=0, le=10_000_000)] = 500
+    """Megabytes of JSON lines that may be sent with such a token."""
+    sign_in_document_megabytes: Annotated[int, Field(ge=0, le=1_000_000)] = 5
+    """Megabytes of run.json, ends of runs and submission requests that may be sent with such a token."""
+    sign_in_days: Annotated[int, Field(ge=1, le=3650)] = 90
+    """Days for which such a token is valid."""
+    sign_in_tokens: Annotated[int, Field(ge=1, le=1_000)] = 3
+    """Valid tokens of this kind that a person may have at the same time."""
+    sign_in_tokens_per_day: Annotated[int, Field(ge=1, le=1_000)] = 3
+    """Tokens of this kind that a person may make within a day, revoked ones included."""
+    sign_in_accounts_per_day: Annotated[int, Field(ge=1, le=1_000_000)] = 100
+    """People who may sign in for the first time within a day."""

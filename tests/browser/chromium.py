@@ -36,8 +36,8 @@ def chromium_program() -> str:
 
 @contextmanager
 def chromium(program: str, port: int) -> Iterator[Browser]:
-    """Yield a browser that resolves `NAME` to the server on a port, and no other host but 127.0.0.1."""
-    rules = f"MAP {HOST} 127.0.0.1:{port}, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+    """Yield a browser that resolves `NAME` to the server on a port, and no other host but this machine."""
+    rules = f"MAP {HOST} 127.0.0.1:{port}, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"
     arguments = [
         "--no-sandbox",
         # There is none, and to imitate one costs a quarter of the time.

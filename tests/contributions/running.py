@@ -12,6 +12,7 @@ from typing import Any
 
 from losslake.lake.lake import Lake
 from losslake_contributions.live import watching
+from losslake_contributions.people import providers
 from losslake_contributions.serve import serve
 from losslake_contributions.settings import Settings
 from tests.forked import Forked
@@ -80,4 +81,6 @@ def place_of_key(lake: Lake) -> dict[str, Any]:
 
 def _serve(settings: Mapping[str, Any]) -> None:
     watching.SECONDS_BETWEEN_READS = 0.05  # who follows a page here waits for nothing else
-    serve(Settings.model_validate(settings))
+    values = dict(settings)
+    providers.PRESETS.update(values.pop("presets", {}))  # of providers on this machine
+    serve(Settings.model_validate(values))

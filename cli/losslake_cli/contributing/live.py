@@ -48,7 +48,7 @@ def live(
     for mapping in filter(Path.is_file, (folder.parent / _MAPPING, *folder.rglob(_MAPPING))):
         echo(f"mapping      {mapping}: 'losslake push' uses it; live pages show metrics as they are logged")
     stop = Event()
-    with ContributionClient(url, read_token(token_file), tries=1) as client:
+    with ContributionClient(url, read_token(token_file, url), tries=1) as client:
         sender = LiveSender(client, folder, SenderCallbacks(_show_link, _show_end, print_error))
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())

@@ -99,7 +99,8 @@ def push(
             raise LossLakeError("give the contribution service with --url, or run this in a terminal")
         terms = questions.ask_terms(terms, local.runs) if is_asking else terms
         url = url if url is not None else questions.ask_url()
-        token = questions.ask_token() if is_asking and not has_token(token_file) else read_token(token_file)
+        is_token_asked = is_asking and not has_token(token_file)
+        token = questions.ask_token(url) if is_token_asked else read_token(token_file, url)
         _send(local, terms, url, token, Confirmation(progress, is_asking, checks=is_asking or yes))
 
 
@@ -192,13 +193,20 @@ def has_token(file: Path | None) -> bool:
     return file is not None or bool(os.environ.get(TOKEN, "").strip())
 
 
-def read_token(file: Path | None) -> str:
-    """Return the token from a file, or from the environment; raise LossLakeError if there is none."""
+def read_token(file: Path | None, url: str) -> str:
+    """Return the token from a file, or from the environment; raise LossLakeError if there is none.
+
+    url: of the service, which may say where to get one.
+    """
     if file is None:
         token = os.environ.get(TOKEN, "").strip()
-        if not token:
-            raise LossLakeError(f"there is no token: set {TOKEN}, or give a file with --token-file")
-        return token
+        if token:
+            return token
+        from losslake_contributions.client.connection import find_sign_in
+
+        page = find_sign_in(url)
+        how = f"sign in at {page} to make one, then set {TOKEN}" if page else f"set {TOKEN}"
+        raise LossLakeError(f"there is no token: {how}, or give a file with --token-file")
     try:
         return file.read_text("ascii").strip()
     except OSError as error:

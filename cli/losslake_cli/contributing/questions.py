@@ -41,8 +41,13 @@ def ask_url() -> str:
     return _ask("contribution service, https://…")
 
 
-def ask_token() -> str:
-    """Ask for the token, which isn't shown."""
+def ask_token(url: str) -> str:
+    """Ask for the token, which isn't shown; say first where to make one, if the service at the URL says it."""
+    from losslake_contributions.client.connection import find_sign_in
+
+    page = find_sign_in(url)
+    if page:
+        echo(f"token        sign in at {page} to make one")
     return str(typer.prompt("token, llc_… (it isn't shown)", hide_input=True)).strip()
 
 

@@ -26,7 +26,7 @@ def open_remote(url: str, token_file: Path | None) -> Iterator[RemoteQueue]:
     """Open the submissions behind a URL."""
     from losslake_contributions.client.connection import ContributionClient
 
-    with ContributionClient(url, read_token(token_file)) as client:
+    with ContributionClient(url, read_token(token_file, url)) as client:
         yield RemoteQueue(client)
 
 

@@ -78,6 +78,32 @@ def list_all(lake: LakeOption = None) -> None:
     show_table(columns, rows)
 
 
+@tokens.command("quota")
+def quota(
+    token: Annotated[str, typer.Argument(metavar="TOKEN", help="Its id, as 'list' shows it.")],
+    runs: Annotated[int | None, typer.Option(min=0, help="Runs that may be sent with it.")] = None,
+    segments: Annotated[int | None, typer.Option(min=0, help="Segments that may be sent with it.")] = None,
+    megabytes: Annotated[
+        int | None, typer.Option(min=0, help="Megabytes of JSON lines that may be sent with it.")
+    ] = None,
+    document_megabytes: Annotated[
+        int | None, typer.Option(min=0, help="Megabytes of run.json, ends and notes that may be sent with it.")
+    ] = None,
+    lake: LakeOption = None,
+) -> None:
+    """Change the quota of a token, and print all of it. What isn't given stays."""
+    from losslake_contributions.people.tokens import change_quota
+
+    sizes = {"bytes": _bytes(megabytes), "document_bytes": _bytes(document_megabytes)}
+    amounts = {"runs": runs, "segments": segments, **sizes}
+    changed = {name: amount for name, amount in amounts.items() if amount is not None}
+    new = change_quota(open_database(lake), token, changed)
+    echo(
+        f"{new.runs:,} runs, {new.segments:,} segments, {new.bytes / _MEGABYTE:,.0f} megabytes, "
+        f"{new.document_bytes / _MEGABYTE:,.0f} megabytes of documents"
+    )
+
+
 @tokens.command("revoke")
 def revoke(
     token: Annotated[str, typer.Argument(metavar="TOKEN", help="Its id, as 'list' shows it.")], lake: LakeOption = None

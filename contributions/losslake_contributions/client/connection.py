@@ -19,6 +19,7 @@ from losslake_schema.errors import LossLakeError
 Kind = TypeVar("Kind", bound=BaseModel)
 _TRIES = 9  # about a minute, in which a server that restarts is back
 _LARGEST_ANSWER = 1 << 26
+_LONGEST_URL = 500
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -82,6 +83,19 @@ class ContributionClient(Client):
             ) from None
         except (ValueError, RecursionError):
             raise RemoteError(f"{redact(url)} does not return JSON: is it the URL of a contribution service?") from None
+
+
+def find_sign_in(url: str) -> str:
+    """Return the page on which people sign in to a service for a token; empty if it says none."""
+    base = parse_url(url)
+    where = base.copy_with(path=f"{base.path.rstrip('/')}/v1/submissions", query=None)
+    try:
+        with Client(follows=False, tries=1) as client, client.stream("GET", where, {"Accept": "application/json"}):
+            return ""
+    except RemoteError as error:
+        page = error.problem.get("sign_in")
+    is_page = isinstance(page, str) and len(page) <= _LONGEST_URL and page.isprintable() and " " not in page
+    return str(page) if is_page and str(page).startswith(("https://", "http://")) else ""
 
 
 def _pending(response: httpx.Response) -> TransientError:

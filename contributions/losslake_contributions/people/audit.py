@@ -49,9 +49,9 @@ _LISTED = select(
 Decision = Row[datetime, str, str, str, str | None, str, str]
 
 
-def record(session: Session, action: str, subject: str, detail: str = "") -> None:
-    """Add a decision to the log. detail: ids and numbers, never a text of others."""
-    actor = acting.get()
+def record(session: Session, action: str, subject: str, detail: str = "", actor: Actor | None = None) -> None:
+    """Add a decision to the log. detail: ids and numbers, never a text of others. actor: default, of the request."""
+    actor = actor or acting.get()
     who = {"user": _account(), "origin": COMMAND_LINE} if actor is None else vars(actor)
     session.add(AuditEntry(at=datetime.now(UTC), action=action, subject=subject, detail=detail, **who))
 

@@ -128,12 +128,14 @@ def respond(document: BaseModel, status: int = 200, headers: Mapping[str, str] |
 
 async def contribution_problem(request: Request, error: Any) -> Response:
     """Return the problem document of a ContributionError; for FastAPI's handlers of exceptions."""
-    headers = {"Cache-Control": "no-store"}
+    headers, detail, more = {"Cache-Control": "no-store"}, str(error), dict(error.more)
     if error.retry_after is not None:
         headers["Retry-After"] = str(error.retry_after)
     if error.kind == "unauthorized":
         headers["WWW-Authenticate"] = "Bearer"
-    return problem(request.scope, error.kind, str(error), headers, KINDS, **error.more)
+        if url := request.app.state.sign_in_url:
+            detail, more["sign_in"] = f"{detail} (sign in at {url} to make one)", url
+    return problem(request.scope, error.kind, detail, headers, KINDS, **more)
 
 
 async def no_space_problem(request: Request, error: Any) -> Response:

@@ -23,20 +23,22 @@ _BY_COOKIE = WITH_OWNER.join(PageSession, PageSession.token == Token.id).where(
 
 def sign_in(database: Database, token: str) -> str:
     """Begin a session of a token that was checked, and return its cookie. token: its id."""
-    cookie, now = secrets.token_urlsafe(32), datetime.now(UTC)
-    sha256, expires = sha256_of(cookie), now + timedelta(hours=HOURS)
-
-    def work(session: Session) -> None:
-        if session.get(PageSession, sha256) is not None:
-            return  # a commit whose answer was lost
-        session.execute(delete(PageSession).where(PageSession.expires_at < now))
-        of_token = select(PageSession).where(PageSession.token == token).order_by(PageSession.created_at.desc())
-        for old in session.scalars(of_token.offset(MOST - 1)):
-            session.delete(old)
-        session.add(PageSession(sha256=sha256, token=token, created_at=now, expires_at=expires))
-
-    database.write(None, work)
+    cookie = secrets.token_urlsafe(32)
+    database.write(None, lambda session: begin_session(session, cookie, token))
     return cookie
+
+
+def begin_session(session: Session, cookie: str, token: str) -> None:
+    """Begin a session of a token with a new cookie; again, nothing changes. token: its id."""
+    sha256, now = sha256_of(cookie), datetime.now(UTC)
+    if session.get(PageSession, sha256) is not None:
+        return  # a commit whose answer was lost
+    session.execute(delete(PageSession).where(PageSession.expires_at < now))
+    of_token = select(PageSession).where(PageSession.token == token).order_by(PageSession.created_at.desc())
+    for old in session.scalars(of_token.offset(MOST - 1)):
+        session.delete(old)
+    expires = now + timedelta(hours=HOURS)
+    session.add(PageSession(sha256=sha256, token=token, created_at=now, expires_at=expires))
 
 
 def find_session(database: Database, cookie: str) -> Identity | None:

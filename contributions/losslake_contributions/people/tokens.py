@@ -7,8 +7,8 @@ import hmac
 import re
 import secrets
 import uuid
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Literal, get_args
 
@@ -17,6 +17,7 @@ from sqlalchemy import bindparam, delete, select
 from sqlalchemy.orm import Session, joinedload
 
 from losslake_contributions.people import audit
+from losslake_contributions.people.audit import Actor
 from losslake_contributions.protocol.errors import ContributionError
 from losslake_contributions.protocol.submissions import Credit
 from losslake_contributions.protocol.texts import reason_of
@@ -26,6 +27,8 @@ from losslake_schema.errors import LossLakeError
 
 Scope = Literal["contribute", "review"]
 SCOPES: tuple[str, ...] = get_args(Scope)
+ACCOUNT = "account"
+"""The further scope of the token of an account, which is for browsers only: nobody has its secret."""
 _TOKEN = re.compile(r"llc_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _NO_DIGEST = hashlib.sha256(b"").hexdigest()
 _MOST_DAYS = 3650
@@ -64,6 +67,11 @@ class Identity:
             raise ContributionError("forbidden", detail)
 
     @property
+    def has_account(self) -> bool:
+        """True for a browser in which a person has signed in with a provider."""
+        return ACCOUNT in self.scopes
+
+    @property
     def is_reviewer(self) -> bool:
         """True if everyone's runs may be read."""
         return "review" in self.scopes
@@ -91,26 +99,45 @@ def create_token(
         credit = TypeAdapter(Credit).validate_python({"name": name, "orcid": orcid})
     except ValidationError as error:
         raise LossLakeError(reason_of(error)) from None
-    quota = quota or Quota()
-    token, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
-    created_at = datetime.now(UTC)
+    fresh = FreshToken(frozenset(scopes), days, quota or Quota())
 
     def work(session: Session) -> None:
-        if session.get(Token, token) is not None:
-            return  # a commit whose answer was lost
-        owner = _contributor(session, credit, contributor)
+        if session.get(Token, fresh.id) is None:  # else a commit whose answer was lost
+            fresh.add(session, _contributor(session, credit, contributor))
+
+    database.write(None, work)
+    return fresh.text
+
+
+@dataclass(frozen=True)
+class FreshToken:
+    """A token that is being made, of which the text is shown once. parent: as in `Token`."""
+
+    scopes: Collection[str]
+    days: int
+    quota: Quota
+    parent: str | None = None
+    id: str = field(default_factory=lambda: secrets.token_hex(6))
+    secret: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+    created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def text(self) -> str:
+        """The token as it is shown and sent."""
+        return f"llc_{self.id}_{self.secret}"
+
+    def add(self, session: Session, owner: str, actor: Actor | None = None) -> None:
+        """Store it for a contributor, and record who made it."""
+        scopes, quota = " ".join(sorted(self.scopes)), self.quota
         session.add(
             Token(
-                id=token, contributor=owner, sha256=sha256_of(secret), scopes=" ".join(sorted(scopes)),
-                created_at=created_at, expires_at=created_at + timedelta(days=days), runs=0, segments=0, bytes=0,
-                most_runs=quota.runs, most_segments=quota.segments, most_bytes=quota.bytes,
+                id=self.id, contributor=owner, sha256=sha256_of(self.secret), scopes=scopes, parent=self.parent,
+                created_at=self.created_at, expires_at=self.created_at + timedelta(days=self.days), runs=0, segments=0,
+                bytes=0, most_runs=quota.runs, most_segments=quota.segments, most_bytes=quota.bytes,
                 document_bytes=0, most_document_bytes=quota.document_bytes,
             )
         )  # fmt: skip
-        audit.record(session, "create token", token, f"{' '.join(sorted(scopes))}, for {owner}")
-
-    database.write(None, work)
-    return f"llc_{token}_{secret}"
+        audit.record(session, "create token", self.id, f"{scopes}, for {owner}", actor)
 
 
 def _contributor(session: Session, credit: Credit, contributor: str | None) -> str:
@@ -122,6 +149,11 @@ def _contributor(session: Session, credit: Credit, contributor: str | None) -> s
         if (row.name, row.orcid) != (credit.name, credit.orcid):
             raise LossLakeError(f"the contributor {contributor} is {row.name}, {row.orcid or 'without ORCID'}")
         return contributor
+    return find_contributor(session, credit)
+
+
+def find_contributor(session: Session, credit: Credit) -> str:
+    """Return the id of the contributor with an ORCID iD, or of a new one."""
     if credit.orcid is not None:
         row = session.scalar(select(Contributor).where(Contributor.orcid == credit.orcid))
         if row is not None:
@@ -170,21 +202,54 @@ def list_tokens(database: Database) -> Sequence[Token]:
 def revoke_token(database: Database, token: str) -> None:
     """Revoke a token, by its id or as a whole; raise LossLakeError if there is none. Again: nothing changes.
 
-    Its sessions and links end with it.
+    Its sessions and links end with it. With that of an account, those that its person made are revoked.
     """
-    match = _TOKEN.fullmatch(token)
-    name = match[1] if match else token
 
     def work(session: Session) -> None:
-        row = session.get(Token, name)
-        if row is None:
-            raise LossLakeError(f"there is no token {name}: 'losslake tokens list' shows their ids")
-        if row.revoked_at is None:
-            row.revoked_at = datetime.now(UTC)
-            session.execute(delete(PageSession).where(PageSession.token == name))
-            audit.record(session, "revoke token", name)
+        row = _token(session, token)
+        made = select(Token).where(Token.parent == row.id).order_by(Token.id)
+        for each in (row, *session.scalars(made)):
+            end_token(session, each)
 
     database.write(None, work)
+
+
+def end_token(session: Session, row: Token) -> None:
+    """Revoke a token, and end its sessions."""
+    if row.revoked_at is None:
+        row.revoked_at = datetime.now(UTC)
+        session.execute(delete(PageSession).where(PageSession.token == row.id))
+        audit.record(session, "revoke token", row.id)
+
+
+def change_quota(database: Database, token: str, amounts: Mapping[str, int]) -> Quota:
+    """Change limits of a token, by its id or as a whole, and return all of them.
+
+    amounts: those to change, by the fields of `Quota`. Raises LossLakeError if there is no such token, and for that of
+    an account, with which nobody sends runs.
+    """
+
+    def work(session: Session) -> Quota:
+        row = _token(session, token)
+        if ACCOUNT in row.scopes.split():
+            raise LossLakeError(f"nobody sends runs with the token {row.id}, which is of browsers: name another one")
+        for name, amount in amounts.items():
+            setattr(row, f"most_{name}", amount)
+        quota = Quota(row.most_runs, row.most_segments, row.most_bytes, row.most_document_bytes)
+        audit.record(session, "change quota", row.id, ", ".join(f"{name} {n}" for name, n in asdict(quota).items()))
+        return quota
+
+    return database.write(None, work)
+
+
+def _token(session: Session, token: str) -> Token:
+    """Return a token, by its id or as a whole; raise LossLakeError if there is none."""
+    match = _TOKEN.fullmatch(token)
+    name = match[1] if match else token
+    row = session.get(Token, name)
+    if row is None:
+        raise LossLakeError(f"there is no token {name}: 'losslake tokens list' shows their ids")
+    return row
 
 
 def sha256_of(secret: str) -> str:

@@ -14,9 +14,11 @@ from losslake_contributions.intake.routes import parse_number
 from losslake_contributions.intake.runs import facts_of
 from losslake_contributions.intake.segments import held, segment_file
 from losslake_contributions.intake.transfers import send_segment
+from losslake_contributions.people.accounts import identifying_hosts
 from losslake_contributions.people.links import REVIEWS, Links
-from losslake_contributions.people.requests import Kind, check_submission_name, find_identity, in_thread, parse_run
-from losslake_contributions.people.sessions import HOURS, sign_in, sign_out
+from losslake_contributions.people.providers import SIGN_IN
+from losslake_contributions.people.requests import Kind, check_submission_name, in_thread, parse_run
+from losslake_contributions.people.sign_ins import SignIns
 from losslake_contributions.people.tokens import Identity
 from losslake_contributions.protocol.errors import ContributionError
 from losslake_contributions.protocol.submissions import ReturnRequest, SplitRequest
@@ -29,25 +31,15 @@ from losslake_contributions.review.draft_pages import HOME
 from losslake_contributions.review.review import Reviews
 from losslake_contributions.review.review_document import PendingReview, Review
 from losslake_contributions.review.routes import respond_progress
-from losslake_contributions.review.site import (
-    COOKIE,
-    PRIVATE,
-    SIGN_IN,
-    in_words,
-    page,
-    read_form,
-    signed_in,
-    to_sign_in,
-)
+from losslake_contributions.review.site import PRIVATE, in_words, page, read_form, signed_in, to_sign_in
 from losslake_contributions.review.submission_page import content_of
 from losslake_contributions.store.database import Database
 
 Form = TypeVar("Form", bound=BaseModel)
 
 
-def add_home(router: APIRouter, database: Database, links: Links) -> None:
-    """Add the pages that anyone may see, and those to sign in and out."""
-    sign_in_page = partial(page, "sign_in.html", "Sign in", SIGN_IN, None)
+def add_home(router: APIRouter, database: Database, links: Links, sign_ins: SignIns) -> None:
+    """Add the page that anyone may see."""
 
     @router.get(HOME, include_in_schema=False)
     async def get_home(request: Request) -> Response:
@@ -63,34 +55,8 @@ def add_home(router: APIRouter, database: Database, links: Links) -> None:
             n_accepted=counts["accepted"],
             oldest=in_words(seconds) if seconds else "",
             has_draft=DRAFT_COOKIE in request.cookies,
+            providers=sign_ins.titles,
         )
-
-    @router.get(SIGN_IN, include_in_schema=False)
-    async def get_sign_in(request: Request) -> Response:
-        return sign_in_page(next=_within(request.query_params.get("next", "")), trouble="")
-
-    @router.post(SIGN_IN, include_in_schema=False)
-    async def post_sign_in(request: Request) -> Response:
-        form = await read_form(request)
-        token, following = form.get("token", "").strip(), _within(form.get("next", ""))
-        try:
-            identity = await find_identity(database, f"Bearer {token}")
-        except ContributionError as error:
-            trouble = str(error) if token.startswith("llc_") else "a token begins with llc_: copy it again"
-            return sign_in_page(401, next=following, trouble=trouble)
-        response = RedirectResponse(following, 303, PRIVATE)
-        is_secure = links.base(request).startswith("https://")
-        cookie = await in_thread(sign_in, database, identity.token)
-        response.set_cookie(COOKIE, cookie, HOURS * 3600, secure=is_secure, httponly=True, samesite="strict")
-        return response
-
-    @router.post("/sign-out", include_in_schema=False)
-    async def post_sign_out(request: Request) -> Response:
-        await read_form(request)
-        await in_thread(sign_out, database, request.cookies.get(COOKIE, ""))
-        response = RedirectResponse(HOME, 303, PRIVATE)
-        response.delete_cookie(COOKIE, httponly=True, samesite="strict")
-        return response
 
 
 def add_reviews(router: APIRouter, database: Database, reviews: Reviews, links: Links) -> None:
@@ -211,6 +177,7 @@ async def _review_page(
         identity,
         code,
         **content_of(status, parameters, review, report, draft),
+        identified_by=await in_thread(identifying_hosts, database, row.contributor),
         trouble=trouble or failure,
         pending=progress if isinstance(progress, PendingReview) else None,
         may_decide=identity.is_reviewer and (review is not None or bool(failure)),
@@ -254,9 +221,3 @@ def _checked(kind: type[Form], **fields: object) -> Form:
         return kind.model_validate(fields)
     except ValidationError as error:
         raise ContributionError("bad-document", reason_of(error)) from None
-
-
-def _within(path: str) -> str:
-    """Return a path of this site to go on to; the list of submissions for anything else."""
-    is_path = path.startswith(f"{REVIEWS}/") and "//" not in path and "\\" not in path and path.isprintable()
-    return path if is_path else REVIEWS

@@ -14,6 +14,7 @@ from jinja2 import Environment
 from starlette.datastructures import MutableHeaders
 from starlette.types import Message, Scope, Send
 
+from losslake_contributions.people.providers import SIGN_IN
 from losslake_contributions.people.requests import act_as, in_thread
 from losslake_contributions.people.sessions import find_session
 from losslake_contributions.people.tokens import Identity
@@ -24,7 +25,6 @@ from losslake_service.web.bare_page import SITE, accepts_html
 from losslake_service.web.templates import environment_of
 
 COOKIE = "losslake_contributor"
-SIGN_IN = "/sign-in"
 _TEMPLATES = Path(__file__).parents[1] / "templates"
 _LARGEST_FORM, _MOST_FIELDS = 200_000, 20
 _UNITS = (("day", 86_400), ("hour", 3600), ("minute", 60))
@@ -77,11 +77,18 @@ def problem_page(scope: Scope, document: Mapping[str, object]) -> str | None:
 
 async def signed_in(request: Request, database: Database) -> Identity | None:
     """Return who has signed in; None for nobody, also if the session or its token has ended since."""
-    cookie = request.cookies.get(COOKIE)
+    cookie = only_cookie(request, COOKIE)
     identity = await in_thread(find_session, database, cookie, kind="authentication") if cookie is not None else None
     if identity is not None:
         act_as(identity, request)
     return identity
+
+
+def only_cookie(request: Request, name: str) -> str | None:
+    """Return the cookie of a name; None without one, and for several, of which another host may have planted one."""
+    cookies = ";".join(request.headers.getlist("cookie")).split(";")
+    values = [value.strip() for key, _, value in (each.partition("=") for each in cookies) if key.strip() == name]
+    return values[0] if len(values) == 1 else None
 
 
 def to_sign_in(request: Request) -> RedirectResponse:

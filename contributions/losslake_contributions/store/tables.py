@@ -15,7 +15,7 @@ from losslake_schema.database import LogText, UtcDateTime
 from losslake_schema.migrating import Chain
 
 CHAIN = Chain("losslake_contributions.store.migrations", "losslake_contributions_version")
-NEWEST = "0006"
+NEWEST = "0007"
 """The version that this LossLake needs: the last one in `store/migrations/versions`."""
 
 # The run.json of a run that was erased: a valid one that says nothing.
@@ -47,7 +47,8 @@ class Contributor(Base):
 class Token(Base):
     """A token of a contributor. sha256: of its secret, which isn't stored. scopes: separated by spaces.
 
-    runs, segments, bytes, document_bytes: what was sent with it, documents apart; most_…: what may be.
+    runs, segments, bytes, document_bytes: what was sent with it, documents apart; most_…: what may be. parent: the
+    token of the account with which a person made it; None for those that the operator made.
     """
 
     __tablename__ = "losslake_contribution_tokens"
@@ -67,6 +68,7 @@ class Token(Base):
     most_bytes: Mapped[int] = mapped_column(BigInteger)
     document_bytes: Mapped[int] = mapped_column(BigInteger, default=0)
     most_document_bytes: Mapped[int] = mapped_column(BigInteger)
+    parent: Mapped[str | None] = mapped_column(String(16), index=True)
     owner: Mapped[Contributor] = relationship(viewonly=True)
 
     @property
@@ -75,6 +77,32 @@ class Token(Base):
         if self.revoked_at is not None:
             return "revoked"
         return "expired" if self.expires_at <= datetime.now(UTC) else "active"
+
+
+class Account(Base):
+    """Someone who signs in with a provider: by issuer and subject, never by name or address.
+
+    token: of its sessions. It has the scope `account` and no quota, and nobody has its secret. Revoked, it closes the
+    account.
+    """
+
+    __tablename__ = "losslake_contribution_accounts"
+
+    issuer: Mapped[str] = mapped_column(String(255), primary_key=True)
+    subject: Mapped[str] = mapped_column(String(255), primary_key=True)
+    contributor: Mapped[str] = mapped_column(ForeignKey(Contributor.id), index=True)
+    token: Mapped[str] = mapped_column(ForeignKey(Token.id), unique=True)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
+    seen_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class UsedSignIn(Base):
+    """A sign-in that has succeeded, and can't be repeated. sha256: of its state."""
+
+    __tablename__ = "losslake_contribution_used_sign_ins"
+
+    sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
+    at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
 class Submission(Base):

@@ -35,6 +35,9 @@ _LONGEST_CLIENT = 64
 # use them.
 _SECRET = re.compile(r"(llc_[0-9a-f]{1,12}_|/(?:drafts|live)/)[A-Za-z0-9_-]{30,}=*")
 
+# Below it, queries have the codes by which providers answer who signs in.
+_SIGN_IN = "/sign-in/"
+
 # The id of the current request, for log lines; also set in threads that compute its response.
 current_request_id: ContextVar[str | None] = ContextVar("current_request_id", default=None)
 
@@ -141,6 +144,8 @@ class RequestLog:
 
 def _without_secrets(request: RequestRecord) -> RequestRecord:
     query = request.query.decode("latin-1")
+    if query and request.path.startswith(_SIGN_IN):
+        return replace(request, query=b"...")
     if _SECRET.search(request.path) is None and _SECRET.search(query) is None:
         return request
     path, query = _SECRET.sub(r"\1...", request.path), _SECRET.sub(r"\1...", query)

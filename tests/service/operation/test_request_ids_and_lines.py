@@ -145,6 +145,13 @@ def test_tokens_in_addresses_are_not_logged(form: str) -> None:
     assert not [word for word in (draft[:30], secret[:30]) if word in line]
 
 
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_answers_of_providers_are_not_logged(form: str) -> None:
+    line = line_of(form, "/sign-in/orcid/callback", b"code=a1b2c3&state=xyz", "client").decode()
+    assert "/sign-in/orcid/callback" in line
+    assert not [word for word in ("a1b2c3", "xyz") if word in line]
+
+
 def test_nothing_is_written_when_lines_are_off() -> None:
     written: list[bytes] = []
     RequestLog("off", written.append).log(RequestRecord("", "GET", "/", b"", 200, 0, 0, None, None, None))
