@@ -20,7 +20,7 @@ EVERY = {
     for inner, command in {"": outer, **getattr(outer, "commands", {})}.items()
 }
 GROUPS = ("tokens", "review")
-WITHOUT_LAKE = ("formats", "map", "config", "download", "bundle", "analyze", "push", "live", *GROUPS)
+WITHOUT_LAKE = ("formats", "map", "config", "download", "bundle", "analyze", "push", "live", "notify", *GROUPS)
 
 
 def parameters_of(name: str) -> list[Any]:
@@ -56,6 +56,7 @@ def test_the_documented_commands_exist() -> None:
         "check",
         "push",
         "live",
+        "notify",
         "serve-contributions",
         "audit",
         "analyze",
