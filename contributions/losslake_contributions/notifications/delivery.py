@@ -34,7 +34,7 @@ WAITS = tuple(
 MOST_TRIES = len(WAITS) + 1
 _LONGEST_WAIT = timedelta(days=1)
 _CLAIM = timedelta(minutes=3)  # longer than a delivery takes
-_AT_ONCE = 8
+_AT_ONCE = 32
 SECONDS_BETWEEN_LOOKS = 2.0
 _BETWEEN_CLEANUPS = timedelta(seconds=30)
 _OF_AN_HOUR = "This is the last one of the hour: 'losslake notify' shows what is left out."
@@ -59,6 +59,7 @@ class Deliverer:
     key: SigningKey
     count: Callable[[str], None]
     _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE), init=False)
+    _busy: set[str] = field(default_factory=set, init=False)
     _mailer: Mailer = field(init=False)
     _reach: Reach = field(init=False)
     _cleaned_at: datetime = field(default=datetime.min.replace(tzinfo=UTC), init=False)
@@ -68,21 +69,29 @@ class Deliverer:
 
     async def run(self) -> None:
         """Deliver what is due, until this is cancelled. An error is logged, and the work goes on."""
-        while True:
-            try:
-                await self.deliver()
-            except Exception:  # noqa: BLE001 - whatever it is, the others are told
-                _log.exception("notifications failed: they are tried again")
-            await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+        async with asyncio.TaskGroup() as group:
+            while True:
+                try:
+                    await self._begin(group)
+                except Exception:  # noqa: BLE001 - whatever it is, it is tried again
+                    _log.exception("notifications failed: they are tried again")
+                await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
 
     async def deliver(self) -> None:
         """Deliver what is due now."""
+        async with asyncio.TaskGroup() as group:
+            await self._begin(group)
+
+    async def _begin(self, group: asyncio.TaskGroup) -> None:
+        """Begin to deliver to the channels that are due; none waits for another that is slow."""
         now = datetime.now(UTC)
         if now - self._cleaned_at > _BETWEEN_CLEANUPS:
             await in_thread(delete_ended, self.database, kind="notifications")
             self._cleaned_at = now
-        channels = await in_thread(self._channels, kind="notifications")
-        await asyncio.gather(*(self._deliver_to(channel) for channel in channels))
+        for channel in await in_thread(self._channels, kind="notifications"):
+            if channel not in self._busy:
+                self._busy.add(channel)
+                group.create_task(self._deliver_to(channel))
 
     def _channels(self) -> list[str]:
         """Return the channels for which something is due."""
@@ -92,24 +101,30 @@ class Deliverer:
 
     async def _deliver_to(self, channel: str) -> None:
         """Deliver what waits for a channel, one after the other, until a failure."""
-        async with self._places:
-            is_first = True
-            while True:
-                due = await in_thread(self._claim, channel, is_first, kind="notifications")
-                if due is None:
-                    return
-                is_first = False
-                outcome, error, is_final = due.state, None, False
-                if due.message is not None:
-                    try:
-                        await self._send(due.channel, due.delivery, due.message)
-                        outcome = "delivered"
-                    except DeliveryFailed as failure:
-                        outcome, error, is_final = "failed", str(failure), failure.is_final
-                outcome = await in_thread(self._note, due, outcome, error, is_final, kind="notifications")
-                self.count(outcome)
-                if error is not None and not is_final:
-                    return
+        try:
+            async with self._places:
+                is_first = True
+                while await self._deliver_next(channel, is_first):
+                    is_first = False
+        except Exception:  # noqa: BLE001 - whatever it is, others are told
+            _log.exception("a notification failed: it is tried again")
+        finally:
+            self._busy.discard(channel)
+
+    async def _deliver_next(self, channel: str, is_first: bool) -> bool:
+        """Deliver what is first; return False if nothing is, or the rest has to wait."""
+        due = await in_thread(self._claim, channel, is_first, kind="notifications")
+        if due is None:
+            return False
+        outcome, error, is_final = due.state, None, False
+        if due.message is not None:
+            try:
+                await self._send(due.channel, due.delivery, due.message)
+                outcome = "delivered"
+            except DeliveryFailed as failure:
+                outcome, error, is_final = "failed", str(failure), failure.is_final
+        self.count(await in_thread(self._note, due, outcome, error, is_final, kind="notifications"))
+        return error is None or is_final
 
     def _claim(self, channel: str, is_first: bool) -> _Due | None:
         """Claim a channel, and return the first that waits for it; None if another process has it, or none waits."""
@@ -137,7 +152,7 @@ class Deliverer:
         most, n_sent = self.settings.notifications_per_hour, session.scalar(sent) or 0
         if most and n_sent >= most:
             return _Due(channel, delivery, None, "left-out")
-        message = message_of(session, delivery, channel)
+        message = message_of(session, delivery, channel, self.key.read())
         if message is not None and n_sent + 1 == most:
             message = Message(message.title, [*message.lines, _OF_AN_HOUR], message.quote, message.facts)
         return _Due(channel, delivery, message, "outdated")

@@ -19,6 +19,8 @@ from losslake_schema.errors import LossLakeError
 from losslake_service.settings import is_loopback
 
 _SECONDS = 10.0
+# Longer header lines than that of RFC 5322 are encoded, which no mail program reads as a link.
+_POLICY = SMTP.clone(max_line_length=998)
 _ADVICE = "e-mails wait; check smtp_host, smtp_port, smtp_security, smtp_user, smtp_password_file and email_from"
 _log = logging.getLogger(__name__)
 
@@ -56,7 +58,7 @@ class Mailer:
     def compose(self, delivery: Delivery, address: str, title: str, text: str, link: str) -> EmailMessage:
         """Return an e-mail of plain text. link: to the page by which its receiver stops the e-mails."""
         sender = Address(addr_spec=self.settings.email_from, display_name="LossLake")
-        message = EmailMessage(policy=SMTP)
+        message = EmailMessage(policy=_POLICY)
         message["From"], message["To"] = sender, Address(addr_spec=address)
         message["Subject"] = title
         message["Date"] = format_datetime(delivery.created_at)

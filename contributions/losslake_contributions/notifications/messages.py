@@ -14,7 +14,7 @@ import orjson
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from losslake_contributions.people.links import CONTRIBUTIONS, REVIEWS, SUBMISSIONS
+from losslake_contributions.people.links import CONTRIBUTIONS, REVIEWS, SUBMISSIONS, live_path
 from losslake_contributions.store.tables import Channel, Contribution, Delivery, Submission, SubmissionRun
 from losslake_schema.quantities import counted
 from losslake_schema.tables import STUDY_KEYS
@@ -34,13 +34,15 @@ class Message:
     facts: Mapping[str, object] = field(default_factory=dict)
 
 
-def message_of(session: Session, delivery: Delivery, channel: Channel) -> Message | None:
-    """Return what a notification says; None if it isn't true any more."""
+def message_of(session: Session, delivery: Delivery, channel: Channel, key: bytes) -> Message | None:
+    """Return what a notification says; None if it isn't true any more. key: signs links."""
+    if delivery.event in _OF_RUNS:
+        return _message_of_run(session, delivery, channel, key)
     return _MESSAGES[delivery.event](session, delivery, channel.base)
 
 
 def _hello(_: Session, __: Delivery, base: str) -> Message:
-    return Message("LossLake tells you here what becomes of your runs", [f"The service is {base}."])
+    return Message("what becomes of your runs is told here", [f"The service is {base}."])
 
 
 def _confirm(_: Session, __: Delivery, base: str) -> Message:
@@ -81,31 +83,42 @@ def _accepted(session: Session, delivery: Delivery, base: str) -> Message | None
     return Message(f"Accepted: {n_runs}, release {row.release}", lines, "\n".join(cited), about)
 
 
-def _silent(session: Session, delivery: Delivery, base: str) -> Message | None:
+def _message_of_run(session: Session, delivery: Delivery, channel: Channel, key: bytes) -> Message | None:
     row = session.get(Contribution, delivery.subject)
-    if row is None or not row.is_silent or row.seen_at is None or row.seen_at.isoformat() != delivery.occasion:
+    if row is None or row.is_erased:
+        return None
+    message = _OF_RUNS[delivery.event](row, delivery)
+    if message is None:
+        return None
+    links = {"run": f"{channel.base}{CONTRIBUTIONS}/{row.id}"}
+    page = live_path(session, key, channel.contributor, row.id)
+    if page is not None:
+        links["live"] = f"{channel.base}{page}"
+    facts = {"run": row.id, "study": study_of(row.facts), "links": links, **message.facts}
+    shown = [f"Its page: {links['live']}"] if page is not None else []
+    quote = "\n".join(filter(None, [str(facts["study"]), message.quote]))
+    return Message(message.title, [*message.lines, *shown], quote, facts)
+
+
+def _silent(row: Contribution, delivery: Delivery) -> Message | None:
+    if not row.is_silent or row.seen_at is None or row.seen_at.isoformat() != delivery.occasion:
         return None
     lines = [
         f"There was no sign of life of the run {row.id} after {row.seen_at:%Y-%m-%d %H:%M:%S} UTC.",
         "The service finished it as INCOMPLETE with what it has. If it is heard of again, the run goes on.",
     ]
-    facts = {**_run_facts(row, base), "seen_at": row.seen_at}
-    return Message("Silent: a live run", lines, str(facts["study"]), facts)
+    return Message("Silent: a live run", lines, facts={"seen_at": row.seen_at})
 
 
-def _diverged(session: Session, delivery: Delivery, base: str) -> Message | None:
-    row = session.get(Contribution, delivery.subject)
-    if row is None or row.is_erased:
-        return None
-    facts = {**_run_facts(row, base), "why": delivery.detail}
-    quote = f"{facts['study']}\n{delivery.detail}"
-    return Message("Diverged: a live run", [f"The live run {row.id} seems to have diverged."], quote, facts)
+def _diverged(row: Contribution, delivery: Delivery) -> Message | None:
+    lines = [f"The live run {row.id} seems to have diverged."]
+    return Message("Diverged: a live run", lines, delivery.detail, {"why": delivery.detail})
 
 
 _MESSAGES: Mapping[str, Callable[[Session, Delivery, str], Message | None]] = {
-    "hello": _hello, "confirm": _confirm, "returned": _returned, "accepted": _accepted, "silent": _silent,
-    "diverged": _diverged,
+    "hello": _hello, "confirm": _confirm, "returned": _returned, "accepted": _accepted,
 }  # fmt: skip
+_OF_RUNS: Mapping[str, Callable[[Contribution, Delivery], Message | None]] = {"silent": _silent, "diverged": _diverged}
 
 
 def _submission_facts(session: Session, row: Submission, base: str) -> tuple[dict[str, object], str]:
@@ -113,10 +126,6 @@ def _submission_facts(session: Session, row: Submission, base: str) -> tuple[dic
     n_runs = len(session.scalars(select(SubmissionRun.contribution).where(SubmissionRun.submission == row.id)).all())
     links = {"submission": f"{base}{SUBMISSIONS}/{row.id}", "review": f"{base}{REVIEWS}/{row.id}"}
     return {"submission": row.id, "n_runs": n_runs, "links": links}, counted(n_runs, "run")
-
-
-def _run_facts(row: Contribution, base: str) -> dict[str, object]:
-    return {"run": row.id, "study": study_of(row.facts), "links": {"run": f"{base}{CONTRIBUTIONS}/{row.id}"}}
 
 
 def study_of(facts: str) -> str:

@@ -53,7 +53,7 @@ def certificate(folder: Path, *names: str) -> Path:
     openssl = program("openssl", "openssl")
     key, cert, both = folder / "key.pem", folder / "cert.pem", folder / "both.pem"
     alternatives = ",".join([*(f"DNS:{name}" for name in names), f"IP:{ADDRESS}"])
-    command = [
+    command: list[str | Path] = [
         openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
         "-subj", "/CN=receiver", "-addext", f"subjectAltName={alternatives}", "-keyout", key, "-out", cert,
     ]  # fmt: skip
@@ -117,7 +117,8 @@ def _running(server: socketserver.BaseServer) -> Iterator[None]:
 class Mailbox:
     """An SMTP server. tls: its certificate for STARTTLS. login: the user and password that it asks for.
 
-    refuses: receivers that it doesn't take. sessions: whether each e-mail came encrypted, and by which user.
+    refuses: receivers that it doesn't take. raw: e-mails as they came. sessions: whether each e-mail came encrypted,
+    and by which user.
     """
 
     tls: Path | None = None
@@ -125,6 +126,7 @@ class Mailbox:
     refuses: set[str] = field(default_factory=set)
     port: int = 0
     messages: list[EmailMessage] = field(default_factory=list)
+    raw: list[bytes] = field(default_factory=list)
     receivers: list[list[str]] = field(default_factory=list)
     sessions: list[tuple[bool, str]] = field(default_factory=list)
     greetings: list[str] = field(default_factory=list)
@@ -201,7 +203,8 @@ class _Session(socketserver.StreamRequestHandler):
         lines = []
         while (line := self.rfile.readline()) != b".\r\n":
             lines.append(line.removeprefix(b".") if line.startswith(b"..") else line)
-        self.mailbox.messages.append(cast(EmailMessage, message_from_bytes(b"".join(lines), policy=default)))
+        self.mailbox.raw.append(b"".join(lines))
+        self.mailbox.messages.append(message_from_bytes(b"".join(lines), policy=default))
         self.mailbox.receivers.append(self.receivers)
         self.mailbox.sessions.append((self.is_encrypted, self.user))
         self.say(250, "kept")

@@ -37,7 +37,7 @@ def link_in(message: EmailMessage) -> str:
     """The path of the link of an e-mail."""
     links = re.findall(r"http://\S+/notifications/\S+", message.get_content())
     assert f"<{links[-1]}>" == message["List-Unsubscribe"]
-    return urlsplit(links[-1]).path
+    return str(urlsplit(links[-1]).path)
 
 
 def confirmed(service: Service, sender: Sender, notifier: Notifier, mailbox: Mailbox) -> str:
@@ -85,6 +85,8 @@ def test_an_e_mail_is_plain_text_for_one_receiver_with_an_id_of_its_own(
     assert message["Subject"] == "Returned: 1 run"
     assert message["Message-ID"] == f"<{delivery.id}@losslake.example>"
     assert message["Auto-Submitted"] == "auto-generated"
+    link = f"http://localhost{link_in(message)}"
+    assert f"\r\nList-Unsubscribe: <{link}>\r\n".encode() in mailbox.raw[-1]
     assert message.get_content_type() == "text/plain"
     quote = "\n".join(f"> {line}" for line in REASON.split("\n"))
     assert quote in message.get_content().replace("\r\n", "\n")

@@ -105,7 +105,10 @@ def test_a_silent_run_is_told_each_time_it_falls_silent(
         notifier.deliver()
         assert ada.live(run.piece(PATH, start, start + 4)).status_code == 200
     assert [each["run"] for each in facts_of(webhook, "silent")] == [run.id, run.id]
-    assert facts_of(webhook, "silent")[0]["study"] == "given/mnist/cnn/sgd/64"
+    told = facts_of(webhook, "silent")[0]
+    assert told["study"] == "given/mnist/cnn/sgd/64"
+    live = ada.send("GET", f"/v1/contributions/{run.id}").json()["links"]["live"]
+    assert told["links"]["live"].partition("/live/")[2] == live.partition("/live/")[2]
 
 
 def test_a_run_that_went_on_is_not_told_as_silent(

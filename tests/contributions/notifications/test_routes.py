@@ -84,10 +84,11 @@ def test_addresses_change_a_few_times_an_hour(ada: Sender, webhook: Webhook) -> 
 
 def test_invalid_requests_are_refused_in_one_line(ada: Sender) -> None:
     url = "https://a.example"
-    for document in (
+    documents: tuple[object, ...] = (
         {}, {"url": 1}, {"url": url, "events": []}, {"url": url, "events": ["all"]}, [], {"url": f"{url}/{'a' * 2000}"},
         {"url": url, "events": ["silent", "silent"]}, {"url": url, "more": 1},
-    ):  # fmt: skip
+    )  # fmt: skip
+    for document in documents:
         response = ada.send("PUT", "/v1/notifications/webhook", json=document)
         assert response.status_code == 422
         assert "\n" not in response.json()["detail"]
