@@ -20,6 +20,7 @@ from losslake_cli.console import describe_error, print_error, print_failure
 from losslake_cli.contributing.audit import audit
 from losslake_cli.contributing.check import check
 from losslake_cli.contributing.live import live
+from losslake_cli.contributing.notify import notify
 from losslake_cli.contributing.push import push
 from losslake_cli.contributing.review import review
 from losslake_cli.contributing.submissions import submissions
@@ -46,8 +47,8 @@ app = typer.Typer(
 )
 for command in (
     init, ingest, fetch, formats, map_logs, releases, ledger, workloads, steps, results, sql, serve, mcp, config,
-    verify, export, download, reproduce, maintain, withdraw, erase, bundle, check, push, live, serve_contributions,
-    audit,
+    verify, export, download, reproduce, maintain, withdraw, erase, bundle, check, push, live, notify,
+    serve_contributions, audit,
 ):  # fmt: skip
     command_name = command.__name__.removesuffix("_logs").replace("_", "-")
     derived = StepsCommand if command is steps else ResultsCommand if command is results else None

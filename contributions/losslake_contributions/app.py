@@ -17,6 +17,7 @@ from sqlalchemy import text
 from losslake import __version__
 from losslake.lake.lake import Lake
 from losslake_contributions.intake.cleaning import clean_contributions
+from losslake_contributions.intake.divergence import notify_diverged
 from losslake_contributions.intake.metrics import ContributionMetrics
 from losslake_contributions.intake.piece_routes import add_live
 from losslake_contributions.intake.routes import add_contributions, add_segments, is_segment
@@ -24,6 +25,8 @@ from losslake_contributions.intake.silence import end_silent_runs
 from losslake_contributions.intake.transfers import Uploads
 from losslake_contributions.live.page import add_live_pages
 from losslake_contributions.live.watching import Watching
+from losslake_contributions.notifications.delivery import Deliverer
+from losslake_contributions.notifications.routes import add_notifications
 from losslake_contributions.people.link_routes import add_links
 from losslake_contributions.people.links import Links
 from losslake_contributions.people.quotas import HourlyQuotas
@@ -32,10 +35,12 @@ from losslake_contributions.people.sign_ins import SignIns
 from losslake_contributions.people.signing_key import SigningKey
 from losslake_contributions.protocol.contributions import Finish, RunFacts
 from losslake_contributions.protocol.errors import ContributionError
+from losslake_contributions.protocol.notifications import EmailRequest, WebhookRequest
 from losslake_contributions.protocol.pieces import LivePieces
 from losslake_contributions.protocol.submissions import ReturnRequest, SplitRequest, SubmissionRequest
 from losslake_contributions.review import pages
 from losslake_contributions.review.draft_pages import Drafts, draft_folder
+from losslake_contributions.review.email_page import add_email_page
 from losslake_contributions.review.lake_app import LakeApp, application_over
 from losslake_contributions.review.review import Reviews
 from losslake_contributions.review.review_document import PendingReview, Review
@@ -56,12 +61,13 @@ from losslake_service.web.static_files import static_file
 # For questions about drafts; what waits for the database has threads of its own.
 _THREADS = 4
 _SECONDS_BETWEEN_GAUGES = 5.0
-_SECONDS_BETWEEN_LOOKS = 5.0  # for runs that fell silent
+_SECONDS_BETWEEN_LOOKS = 5.0  # for runs that fell silent or diverged
 _DESCRIPTION = """Takes runs of anyone with a token, for review and the next release of a lake. Every request may be
 repeated: what is acknowledged is durable, and stored once. Errors are problem documents (RFC 9457) with stable
 types."""
 _DOCUMENTS = (
-    ProblemDocument, RunFacts, Finish, LivePieces, SubmissionRequest, ReturnRequest, SplitRequest, Review, PendingReview
+    ProblemDocument, RunFacts, Finish, LivePieces, SubmissionRequest, ReturnRequest, SplitRequest, Review,
+    PendingReview, WebhookRequest, EmailRequest,
 )  # fmt: skip
 _log = logging.getLogger(__name__)
 
@@ -83,6 +89,7 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
             asyncio.create_task(_repeat(work, seconds))
             for work, seconds in _background(database, metrics, reviews, settings)
         ]
+        tasks.append(asyncio.create_task(Deliverer(database, settings, links.key, metrics.count_notification).run()))
         try:
             yield
         finally:
@@ -113,16 +120,21 @@ def create_app(lake: Lake, settings: Settings | None = None) -> FastAPI:
     add_live(app.router, database, hourly, metrics, settings)
     add_submissions(app.router, database, hourly, reviews, links)
     add_reviews(app.router, database, reviews, links)
-    add_links(app.router, database)
+    _add_addresses(app, database, links, settings)
     _add_pages(app, settings, database, reviews, links)
     add_live_pages(app.router, links, watching, lake_app)
-    app.router.add_api_route("/healthz", _health, include_in_schema=False)
-    app.include_router(readiness({"database": partial(_check_database, database)}))
+    _add_health(app, database)
     app.openapi = partial(describe, app, partial(model_schemas, *_DOCUMENTS))  # type: ignore[method-assign]
     # Every other path is one of the draft that the visitor has opened. A Mount would also get what is 405 now.
     app.router.default = drafts
     operate(app, settings, metrics, metrics.refresh_server, is_streamed=is_segment)
     return app
+
+
+def _add_addresses(app: FastAPI, database: Database, links: Links, settings: Settings) -> None:
+    add_links(app.router, database)
+    add_notifications(app.router, database, links, settings)
+    add_email_page(app.router, database, links)
 
 
 def _add_pages(app: FastAPI, settings: Settings, database: Database, reviews: Reviews, links: Links) -> None:
@@ -136,6 +148,11 @@ def _add_pages(app: FastAPI, settings: Settings, database: Database, reviews: Re
     pages.add_reviews(app.router, database, reviews, links)
     pages.add_runs(app.router, database)
     app.router.add_api_route(f"{STATIC}{{digest}}/{{name:path}}", static_file, include_in_schema=False)
+
+
+def _add_health(app: FastAPI, database: Database) -> None:
+    app.router.add_api_route("/healthz", _health, include_in_schema=False)
+    app.include_router(readiness({"database": partial(_check_database, database)}))
 
 
 async def _health() -> PlainTextResponse:
@@ -153,6 +170,7 @@ def _background(
     yield lambda: metrics.set_queue(*queue(database)), _SECONDS_BETWEEN_GAUGES
     yield partial(clean_contributions, database, settings.unfinished_days), settings.cleanup_hours * 3600
     yield reviews.forget_decided, settings.cleanup_hours * 3600
+    yield partial(notify_diverged, database), _SECONDS_BETWEEN_LOOKS
     if settings.silent_minutes:
         silent = timedelta(minutes=settings.silent_minutes)
         yield partial(end_silent_runs, database, silent), _SECONDS_BETWEEN_LOOKS

@@ -9,6 +9,7 @@ from fastapi import FastAPI
 
 from losslake.lake.lake import SECONDS_TO_ANSWER, Lake
 from losslake_contributions.app import create_app
+from losslake_contributions.notifications.mail import check_email_settings
 from losslake_contributions.people.providers import read_providers
 from losslake_contributions.people.signing_key import SigningKey
 from losslake_contributions.settings import Settings
@@ -24,6 +25,7 @@ def serve(settings: Settings) -> None:
     """
 
     def prepare() -> Greeting:
+        check_email_settings(settings)
         lake = Lake.create(settings.lake or None)
         lake.check_location()
         read_providers(settings)

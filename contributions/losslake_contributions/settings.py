@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_settings import SettingsConfigDict
 
-from losslake_service.settings import CONTRIBUTIONS_PREFIX, ServerSettings
+from losslake_contributions.protocol.notifications import email_address
+from losslake_service.settings import CONTRIBUTIONS_PREFIX, Networks, ServerSettings
+
+
+def _address(text: str) -> str:
+    return email_address(text) if text else text
+
 
 # Any value is a text, so that no message about settings shows one that isn't.
 Secret = Annotated[str, BeforeValidator(str), Field(repr=False)]
@@ -89,3 +95,20 @@ class Settings(ServerSettings):
     """Tokens of this kind that a person may make within a day, revoked ones included."""
     sign_in_accounts_per_day: Annotated[int, Field(ge=1, le=1_000_000)] = 100
     """People who may sign in for the first time within a day."""
+
+    smtp_host: str = ""
+    """SMTP server that sends e-mails to contributors who want them; empty: none are sent."""
+    smtp_port: Annotated[int, Field(ge=1, le=65_535)] = 587
+    """Port of the SMTP server."""
+    smtp_security: Literal["starttls", "tls", "none"] = "starttls"
+    """How the connection to the SMTP server is encrypted: starttls, tls from its first byte, or none on loopback."""
+    smtp_user: str = ""
+    """User at the SMTP server; empty: none."""
+    smtp_password_file: str = ""
+    """File with the password of smtp_user, that only the account of the service reads."""
+    email_from: Annotated[str, AfterValidator(_address)] = ""
+    """Sender of e-mails, such as losslake@example.org."""
+    notifications_per_hour: Annotated[int, Field(ge=0, le=100_000)] = 60
+    """Notifications that a webhook or an e-mail address gets in an hour; further ones are left out; 0: unlimited."""
+    webhook_networks: Networks = ()
+    """Networks that webhooks may lead to besides the internet, also by http and any port, such as 10.1.0.0/16."""

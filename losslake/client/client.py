@@ -111,10 +111,11 @@ _REDIRECTS = 5
 _LONGEST_PROBLEM = 1 << 16
 _LARGEST_JSON = 1 << 28
 _LONGEST_DETAIL = 2000
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052: an IPv4 address in its last 32 bits
 
 
 @cache
-def _tls() -> ssl.SSLContext:
+def tls_context() -> ssl.SSLContext:
     """Return what all clients verify servers with: to read the certificates takes 25 ms."""
     return httpx.create_ssl_context()
 
@@ -142,7 +143,7 @@ class Client:
         self._sockets: list[socket.socket] = []
         self._extensions = {"trace": self._trace}
         self._http = httpx.Client(
-            verify=_tls(),
+            verify=tls_context(),
             headers={"User-Agent": f"losslake/{losslake.__version__}"},
             timeout=httpx.Timeout(15, read=read_timeout_s, pool=None),
             limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
@@ -182,7 +183,7 @@ class Client:
             raise TransientError(f"the connection was lost ({error.strerror})") from None
         if self._first is None:
             self._first = host, port
-        elif (host, port) != self._first and not _is_public(host):
+        elif (host, port) != self._first and not is_public(host):
             connection.close()
             where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
             raise RemoteError(f"the URL leads to {where}, not a public address: give --allow-private if you trust it")
@@ -258,10 +259,16 @@ def unencoded_bytes(response: httpx.Response) -> Iterator[bytes]:
     return response.iter_raw()
 
 
-def _is_public(host: str) -> bool:
+def is_public(host: str) -> bool:
+    """Return True for an address of the internet: not of this machine, a private network, or a group (multicast)."""
     address = ipaddress.ip_address(host)
-    mapped = getattr(address, "ipv4_mapped", None)
-    return bool((mapped or address).is_global)
+    if isinstance(address, ipaddress.IPv6Address):
+        embedded = address.ipv4_mapped or address.sixtofour
+        if embedded is None and address in _NAT64:
+            embedded = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        if embedded is not None:
+            address = embedded
+    return address.is_global and not (address.is_multicast or address.is_reserved)
 
 
 def _check_redirect(response: httpx.Response) -> None:

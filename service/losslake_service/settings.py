@@ -60,6 +60,7 @@ def _without_slash(value: str) -> str:
 
 Texts = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_separated)]
 Url = Annotated[str, AfterValidator(_without_slash)]
+Networks = Annotated[Texts, AfterValidator(_networks)]
 Seconds = Annotated[float, Field(ge=0.1, le=86_400)]
 
 
@@ -91,7 +92,7 @@ class ServerSettings(BaseSettings):
     """A sentence above every page, such as "This is a test: its data may be deleted."; empty: none."""
     allowed_hosts: Annotated[Texts, AfterValidator(_host_names)] = ()
     """Hosts that requests may name besides public_url's: losslake.example, 192.0.2.7:9000, localhost:* for any port."""
-    trusted_proxies: Annotated[Texts, AfterValidator(_networks)] = ()
+    trusted_proxies: Networks = ()
     """Proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted: addresses or networks, comma-separated."""
     cors_origins: Texts = ("auto",)
     """Origins whose pages may read responses (CORS); * for all, empty for none; auto: none on loopback."""

@@ -21,7 +21,7 @@ EVERY = {
 }
 GROUPS = ("tokens", "review", "submissions")
 WITHOUT_LAKE = (
-    "formats", "map", "config", "download", "bundle", "analyze", "push", "live", *GROUPS,
+    "formats", "map", "config", "download", "bundle", "analyze", "push", "live", "notify", *GROUPS,
     "submissions list", "submissions show", "submissions withdraw",
 )  # fmt: skip
 
@@ -59,6 +59,7 @@ def test_the_documented_commands_exist() -> None:
         "check",
         "push",
         "live",
+        "notify",
         "serve-contributions",
         "audit",
         "analyze",

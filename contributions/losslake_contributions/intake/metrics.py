@@ -21,7 +21,14 @@ class ContributionMetrics(ServerMetrics):
             "livemostrecent",
         )
         self.received = self.counter("losslake_contributions_segments", "Segments received by outcome.", "outcome")
+        self._notifications = self.counter(
+            "losslake_contributions_notifications", "Notifications by outcome of each try.", "outcome"
+        )
         self.bytes = self.counter("losslake_contributions_bytes", "Bytes of JSON lines that were stored.")
+
+    def count_notification(self, outcome: str) -> None:
+        """Count a try to deliver a notification."""
+        self._notifications.labels(outcome).inc()
 
     def set_queue(self, counts: Mapping[str, int], seconds: float) -> None:
         """Show the number of submissions by state, and the seconds that the oldest one waits."""

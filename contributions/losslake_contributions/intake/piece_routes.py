@@ -14,9 +14,16 @@ from fastapi.responses import Response
 
 from losslake_contributions.intake.metrics import ContributionMetrics
 from losslake_contributions.intake.pieces import BETWEEN_SIGNS, add_pieces, charge
-from losslake_contributions.intake.routes import body_of
 from losslake_contributions.people.quotas import HourlyQuotas
-from losslake_contributions.people.requests import ERRORS, identify, in_thread, only_parameters, parse_body, respond
+from losslake_contributions.people.requests import (
+    ERRORS,
+    body_of,
+    identify,
+    in_thread,
+    only_parameters,
+    parse_body,
+    respond,
+)
 from losslake_contributions.protocol.errors import ContributionError
 from losslake_contributions.protocol.pieces import LiveAnswer, LivePieces
 from losslake_contributions.settings import Settings

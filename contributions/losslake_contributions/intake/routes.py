@@ -17,6 +17,7 @@ from losslake_contributions.people.links import CONTRIBUTIONS, Links
 from losslake_contributions.people.quotas import HourlyQuotas
 from losslake_contributions.people.requests import (
     ERRORS,
+    body_of,
     in_thread,
     parse_body,
     parse_run,
@@ -133,12 +134,6 @@ def add_segments(
         metrics.received.labels("stored" if is_new else "held").inc()
         metrics.bytes.inc(len(data) if is_new else 0)
         return respond(await in_thread(runs.status, database, identity, run), 201 if is_new else 200)
-
-
-def body_of(kind: type[Any]) -> dict[str, Any]:
-    """Return the part of OpenAPI that describes the body of a request."""
-    schema = {"$ref": f"#/components/schemas/{kind.__name__}"}
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
 def parse_number(name: str, text: str) -> int:

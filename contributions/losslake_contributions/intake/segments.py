@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from losslake.lake.lake import Lake
 from losslake_contributions.intake.runs import check_free, check_not_erased, owned, readable
 from losslake_contributions.intake.segment_files import store_segment
+from losslake_contributions.notifications.outbox import notify
 from losslake_contributions.people import quotas
 from losslake_contributions.people.tokens import Identity
 from losslake_contributions.protocol.contributions import Finish, HeldSegments, Place, Segment
@@ -153,6 +154,8 @@ def finish(database: Database, identity: Identity, run: str, end: Finish) -> Non
         delete_segments(session, run)
         quotas.use(session, identity.token, document_bytes=len(text.encode()))
         row.end, row.finished_at, row.is_silent = text, datetime.now(UTC), False
+        if end.status == "INFEASIBLE" and row.seen_at is not None:
+            notify(session, row.contributor, "diverged", run, detail="it ended as INFEASIBLE")
         return unused
 
     database.lake.store.delete(database.write(identity.contributor, work))

@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session
 from losslake.record.layout import SegmentName
 from losslake_contributions.intake.segment_files import store_segment
 from losslake_contributions.intake.segments import delete_segments, held_segments, hold_segment, lines_of
+from losslake_contributions.notifications.outbox import notify
 from losslake_contributions.people import quotas
 from losslake_contributions.protocol.contributions import Finish, Gap, Segment, segment_with
 from losslake_contributions.protocol.limits import MOST_SEGMENTS
@@ -153,6 +154,7 @@ def _finish(session: Session, silent: _Silent, stored: Sequence[tuple[Segment, s
     delete_segments(session, silent.run, [each.name[:2] for each in silent.to_store] if silent.excess else None)
     row.end = _end_of(session, silent, n_lines).model_dump_json()
     row.finished_at, row.is_silent = datetime.now(UTC), True
+    notify(session, row.contributor, "silent", row.id, occasion=silent.seen_at.isoformat())
     return unused
 
 

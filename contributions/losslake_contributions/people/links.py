@@ -134,6 +134,14 @@ def list_links(
     return database.read(lambda session: session.scalars(rows).all())
 
 
+def live_path(session: Session, key: bytes, contributor: str, run: str) -> str | None:
+    """Return the path of a valid link to a live run that a token of its contributor has; None if there is none."""
+    is_theirs = Link.kind == "live", Link.subject == run, Token.contributor == contributor
+    valid = select(Link.id).join(Token, Token.id == Link.token).where(*is_theirs, _is_valid(datetime.now(UTC)))
+    link = session.scalar(valid.order_by(Link.expires_at.desc()).limit(1))
+    return f"{LIVE}/{link_token('live', key, UUID(link))}" if link is not None else None
+
+
 def revoke_link(database: Database, link: str, identity: Identity | None = None) -> None:
     """Revoke a link; again, nothing changes. identity: its owner; None for the operator.
 

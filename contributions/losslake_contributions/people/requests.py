@@ -1,7 +1,8 @@
 """Parts of all routes: the sender of a request, documents in bodies, errors, work in threads.
 
 Work of each kind has threads of its own, so that none waits for work of another kind. Each thread may hold a connection
-to the database, whose pool has 15; two more threads read runs that are watched, and one makes reviews.
+to the database, whose pool has 15, but those that send e-mails; two more threads read runs that are watched, and one
+makes reviews.
 """
 
 from __future__ import annotations
@@ -30,10 +31,12 @@ ERRORS = problem_responses(413, 422)
 """The errors that OpenAPI names of each route."""
 _LONGEST_ID = 64
 # quick: a few statements. live: pieces of runs that train. bulk: whole segments. acceptance: an ingest, which takes up
-# to 1 GB of memory. background: what nobody waits for.
-Kind = Literal["authentication", "quick", "live", "bulk", "acceptance", "background"]
+# to 1 GB of memory. background: what nobody waits for. notifications: what is due and was delivered. email: waits for
+# the SMTP server.
+Kind = Literal["authentication", "quick", "live", "bulk", "acceptance", "background", "notifications", "email"]
 THREADS: Mapping[Kind, int] = {
-    "authentication": 2, "quick": 4, "live": 2, "bulk": 2, "acceptance": 1, "background": 1
+    "authentication": 2, "quick": 4, "live": 2, "bulk": 2, "acceptance": 1, "background": 1,
+    "notifications": 1, "email": 1,
 }  # fmt: skip
 # Of each event loop.
 _limiters = RunVar[dict[Kind, CapacityLimiter]]("limiters")
@@ -99,6 +102,12 @@ def check_submission_name(text: str) -> str:
 
 def _shown(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text[:_LONGEST_ID])
+
+
+def body_of(kind: type[Any]) -> dict[str, Any]:
+    """Return the part of OpenAPI that describes the body of a request."""
+    schema = {"$ref": f"#/components/schemas/{kind.__name__}"}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
 async def parse_body(request: Request, kind: type[Body]) -> Body:

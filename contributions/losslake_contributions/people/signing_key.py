@@ -24,8 +24,9 @@ from losslake_schema.errors import LossLakeError
 VARIABLE = "LOSSLAKE_CONTRIBUTIONS_SIGNING_KEY_FILE"
 TOKEN_LENGTH = 56  # of the id and the code below, in base64
 _KEY_BYTES, _ID_BYTES, _CODE_BYTES = 32, 16, 26
-Kind = Literal["draft", "live"]
-_MARKS: dict[Kind, bytes] = {"draft": b"losslake draft", "live": b"losslake live"}
+Kind = Literal["draft", "live", "email"]
+_MARKS: dict[Kind, bytes] = {"draft": b"losslake draft", "live": b"losslake live", "email": b"losslake email"}
+_WEBHOOK_MARK = b"losslake webhook"
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,11 @@ def read_token(kind: Kind, key: bytes, token: str) -> UUID | None:
         return None
     record, code = data[:_ID_BYTES], data[_ID_BYTES:]
     return UUID(bytes=record) if hmac.compare_digest(code, _code(kind, key, record)) else None
+
+
+def webhook_secret(key: bytes, channel: UUID) -> str:
+    """Return the secret with which deliveries to a webhook are signed. channel: the id of its record."""
+    return f"llw_{hmac.digest(key, _WEBHOOK_MARK + channel.bytes, 'sha256').hex()}"
 
 
 def _code(kind: Kind, key: bytes, record: bytes) -> bytes:

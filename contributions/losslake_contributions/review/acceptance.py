@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 
 from losslake.index.serving import build_if_used
 from losslake.lake.publishing import PublicationRefused
+from losslake_contributions.notifications.outbox import notify
 from losslake_contributions.people import audit
 from losslake_contributions.people.tokens import Identity
 from losslake_contributions.protocol.errors import ContributionError, SegmentBroken
@@ -153,6 +154,7 @@ def _record(
     row.report = report if report is not None else row.report
     row.release = release.number if release is not None else _first_release(session, read.id)
     audit.record(session, "accept submission", row.id, f"release {row.release}")
+    notify(session, owner, "accepted", row.id)
 
 
 def _reasons(session: Session, submission: str) -> list[str]:

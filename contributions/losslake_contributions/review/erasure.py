@@ -16,6 +16,8 @@ from sqlalchemy.orm import Session
 
 from losslake.lake.lake import Lake
 from losslake_contributions.intake.segments import delete_segments
+from losslake_contributions.notifications.channels import delete_addresses_with
+from losslake_contributions.notifications.outbox import delete_deliveries
 from losslake_contributions.people import audit
 from losslake_contributions.people.links import delete_links
 from losslake_contributions.protocol.contributions import Finish
@@ -57,6 +59,7 @@ def erase_runs(lake: Lake, runs: Collection[str], texts: Sequence[str] = ()) -> 
                 audit.record(session, "erase run", run)
             _erase_run(session, row)
         delete_links(session, erased)
+        delete_deliveries(session, erased)
         of_runs = select(SubmissionRun.submission).where(SubmissionRun.contribution.in_(erased))
         for submission in session.scalars(select(Submission).where(Submission.id.in_(of_runs))).all():
             _erase_from_submission(session, submission, erased)
@@ -97,6 +100,7 @@ def _erase_from_submission(session: Session, row: Submission, erased: Collection
     request = request_of(session, row)
     gone = {run for run in request.contributions if run in erased}
     delete_links(session, [row.id])
+    delete_deliveries(session, [row.id])
     claims = tuple(claim for claim in request.claims if claim.contribution not in gone)
     changed: dict[str, object] = {"claims": claims, "note": GONE if request.note else ""}
     if len(gone) == len(request.contributions):
@@ -117,7 +121,8 @@ def _report_without(text: str, gone: Collection[str]) -> str:
 
 
 def _remove_texts(session: Session, texts: Sequence[str]) -> None:
-    """Remove texts from what stays of all runs and submissions."""
+    """Remove texts from what stays of all runs and submissions, and addresses that have one."""
+    delete_addresses_with(session, texts)
     for contributor in session.scalars(select(Contributor)):
         contributor.name = _without(contributor.name, texts)
     for run in session.scalars(select(Contribution)):

@@ -11,11 +11,11 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from losslake_contributions.intake.routes import body_of
 from losslake_contributions.people.links import SUBMISSIONS, Links
 from losslake_contributions.people.quotas import HourlyQuotas
 from losslake_contributions.people.requests import (
     ERRORS,
+    body_of,
     check_submission_name,
     in_thread,
     parse_body,

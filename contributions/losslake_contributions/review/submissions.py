@@ -12,6 +12,7 @@ import orjson
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
+from losslake_contributions.notifications.outbox import notify
 from losslake_contributions.people import audit, quotas
 from losslake_contributions.people.tokens import Identity
 from losslake_contributions.protocol.contributions import SubmissionState
@@ -254,6 +255,8 @@ def _leave(session: Session, row: Submission, state: str, who: str, reason: str 
         raise ContributionError("conflict", f"{row.id} is {row.state}: only one that is submitted can be {state}")
     row.state, row.changed_at, row.reviewer, row.reason = state, datetime.now(UTC), who, reason
     audit.record(session, _DECISIONS[state], row.id)
+    if state == "returned":
+        notify(session, row.contributor, "returned", row.id)
     session.execute(update(Contribution).where(Contribution.submission == row.id).values(submission=None))
 
 

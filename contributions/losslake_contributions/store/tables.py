@@ -6,7 +6,18 @@ import json
 from datetime import UTC, datetime
 from typing import Literal
 
-from sqlalchemy import BigInteger, Boolean, ForeignKey, Index, Integer, LargeBinary, String, Text, text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    String,
+    Text,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
 from losslake.record.layout import FORMAT
@@ -15,7 +26,7 @@ from losslake_schema.database import LogText, UtcDateTime
 from losslake_schema.migrating import Chain
 
 CHAIN = Chain("losslake_contributions.store.migrations", "losslake_contributions_version")
-NEWEST = "0007"
+NEWEST = "0008"
 """The version that this LossLake needs: the last one in `store/migrations/versions`."""
 
 # The run.json of a run that was erased: a valid one that says nothing.
@@ -190,6 +201,50 @@ class AuditEntry(Base):
     user: Mapped[str | None] = mapped_column("os_user", LogText)
     origin: Mapped[str] = mapped_column(LogText)
     detail: Mapped[str] = mapped_column(LogText)
+
+
+class Channel(Base):
+    """A webhook or an e-mail address that is told of a contributor's runs. id: another one for each address.
+
+    events: separated by spaces. base: the address of the service, for links. confirmed_at: None while nobody has
+    confirmed the e-mail address. next_at: when it is due; a process that delivers to it moves that. failures: in a row.
+    """
+
+    __tablename__ = "losslake_contribution_channels"
+    __table_args__ = (UniqueConstraint("contributor", "kind"),)
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    contributor: Mapped[str] = mapped_column(ForeignKey(Contributor.id))
+    kind: Mapped[str] = mapped_column(String(8))
+    address: Mapped[str] = mapped_column(Text)
+    events: Mapped[str] = mapped_column(String(100))
+    base: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    confirmed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    next_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    failures: Mapped[int] = mapped_column(Integer, default=0)
+
+
+class Delivery(Base):
+    """A notification for a channel, written in the transaction of its event. subject: the submission or the run.
+
+    occasion: tells apart events that a subject may have several times. detail: what only the event knows.
+    """
+
+    __tablename__ = "losslake_contribution_deliveries"
+    __table_args__ = (UniqueConstraint("channel", "event", "subject", "occasion"),)
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    channel: Mapped[str] = mapped_column(ForeignKey(Channel.id))
+    event: Mapped[str] = mapped_column(String(16))
+    subject: Mapped[str] = mapped_column(String(36))
+    occasion: Mapped[str] = mapped_column(String(40))
+    detail: Mapped[str] = mapped_column(LogText)
+    state: Mapped[str] = mapped_column(String(16), index=True)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    changed_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    tries: Mapped[int] = mapped_column(Integer, default=0)
+    error: Mapped[str | None] = mapped_column(LogText)
 
 
 class Contribution(Base):

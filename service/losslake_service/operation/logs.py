@@ -33,7 +33,7 @@ _LONGEST_TARGET = 1500
 _LONGEST_CLIENT = 64
 # Tokens of contributors, which belong into a header, and those of links to drafts and live runs: no reader of logs may
 # use them.
-_SECRET = re.compile(r"(llc_[0-9a-f]{1,12}_|/(?:drafts|live)/)[A-Za-z0-9_-]{30,}=*")
+_SECRET = re.compile(r"(llc_[0-9a-f]{1,12}_|/(?:drafts|live|notifications)/)[A-Za-z0-9_-]{30,}=*")
 
 # Below it, queries have the codes by which providers answer who signs in.
 _SIGN_IN = "/sign-in/"
