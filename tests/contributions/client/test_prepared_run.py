@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,9 +37,9 @@ def test_recorded_runs_keep_their_names_and_segments(tmp_path: Path) -> None:
 
 
 def test_labels_of_a_run_are_its_attributes_and_private_data_in_them_is_removed(tmp_path: Path) -> None:
-    labels = {"name": "lr 0.1 of ann@example.org", "group": "sweep", "tags": ["a", "/home/ann/data"]}
+    labels: dict[str, Any] = {"name": "lr 0.1 of ann@example.org", "group": "sweep", "tags": ["a", "/home/ann/data"]}
     percent = {"acc": ("val/accuracy", 0.01)}
-    start = {"workload": "mine/mnist/cnn/sgd", "batch_size": 64, "folder": tmp_path, "metrics": percent}
+    start: dict[str, Any] = {"workload": "mine/mnist/cnn/sgd", "batch_size": 64, "folder": tmp_path, "metrics": percent}
     with losslake.record.start(**start, **labels) as recorded:
         recorded.log({"acc": 93.0}, step=1)
     assert recorded.folder is not None

@@ -13,6 +13,7 @@ from losslake_contributions.review.checks.evidence import Evidence
 from losslake_contributions.review.checks.rules import Finding, finding
 from losslake_ingest.contracts.rules import Rule as Quarantine
 from losslake_ingest.readers.recorded.folder import Spool
+from losslake_schema.quantities import counted
 from losslake_schema.statuses import COMPLETE
 
 _STEPS = "log the number of updates so far as step, a whole number from 0"
@@ -59,7 +60,8 @@ def check(evidence: Evidence) -> Iterator[Finding]:
             yield finding("dropped", name, END, f"{n_lost:,} measurements were dropped: {advice}")
         n_assumed = end.get("assumed_rewinds")
         if isinstance(n_assumed, int) and n_assumed > 0:
-            message = f"its step went back {n_assumed:,} times without run.rewind(), so values may have been replaced"
+            how_often = counted(n_assumed, "time")
+            message = f"its step went back {how_often} without run.rewind(), so values may have been replaced"
             advice = "record it again, with the number of updates so far as step, and run.rewind(step) after a restart"
             yield finding("rewinds", name, END, f"{message}: {advice}")
         if status in ("INCOMPLETE", "INFEASIBLE"):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import losslake.record
 from losslake.lake.lake import Lake
 from losslake_contributions.review.checks.evidence import Claim, Evidence
 from losslake_contributions.review.checks.licences import licences, nearest
@@ -15,10 +16,10 @@ from losslake_contributions.review.checks.report import Report, as_text
 from losslake_contributions.review.checks.rules import CHECKS_VERSION, rules
 from losslake_contributions.review.checks.run import check
 from losslake_contributions.review.draft import Draft, make_draft
-from losslake_ingest.readers.recorded.folder import Spool, read_spool
+from losslake_ingest.readers.recorded.folder import Spool, read_spool, spools_in
 from losslake_ingest.run import ingest
 from tests.conformance.corpora import ROOT
-from tests.contributions.made_runs import ERROR, GOALS, curve, lake_of, name_of, write_run
+from tests.contributions.made_runs import ERROR, GOALS, curve, lake_of, name_of, runs_in, write_run
 from tests.contributions.review.checks.test_curve_index import descent
 
 GOOD = [0.9, 0.7, 0.5, 0.4, 0.35, 0.29, 0.28]
@@ -113,6 +114,22 @@ def test_attempts_may_begin_anew_in_time(tmp_path: Path) -> None:
     attempts = {"0001": curve(GOOD), "0002-from-30": [{"step": 30, "elapsed_s": 0.5, ERROR: 0.4}]}
     report = checked(tmp_path, [write_run(tmp_path / "runs", 1, attempts)])
     assert "time_goes_back" not in found(report)
+
+
+def test_a_step_that_went_back_unannounced_refuses_a_run(tmp_path: Path) -> None:
+    facts = {"workload": "given/mnist/cnn/sgd", "batch_size": 64, "licence": "CC0-1.0", "folder": tmp_path / "runs"}
+    with losslake.record.start(**facts) as run:  # type: ignore[arg-type]
+        for step in (*range(60), *range(30, 60)):
+            run.log({ERROR: 0.9 / (step + 1)}, step=step)
+    (local,) = runs_in(tmp_path / "runs").runs
+    assert local.end.assumed_rewinds == 1
+    (spool,) = [read_spool(folder) for folder in spools_in(tmp_path / "runs")]
+    report = checked(tmp_path, [spool])
+    (finding,) = [each for each in report.findings if each.rule == "rewinds"]
+    assert finding.message.startswith(
+        "its step went back 1 time without run.rewind(), so values may have been replaced"
+    )
+    assert report.refuses
 
 
 def test_lines_without_a_step_have_no_order_in_time(tmp_path: Path) -> None:
