@@ -205,11 +205,11 @@ _TEXTS = st.text(alphabet="ak0/._-@ ~:=[]()\\\n", max_size=40) | st.sampled_from
     [
         *SECRETS, HEX40, DIGEST, "/home/ann/secret", "/home/ann/", "token", "wandb", "hostname", "user", "gpu17", "key",
         "api_key=abcdefgh12345678", "a@b.org", "/mnt/x/hostname", "/tmp/" + HEX40, "[secret]",
-        "x" * LONGEST_TEXT, "x" * (LONGEST_TEXT + 1),
         "events.out.tfevents.17.gpu17.1", "fe80::1ff:fe23:4567:890a", "(10.1.2.3)", "/x/ann (2)", "NaN", "10.0.0.1:80",
     ]
 )  # fmt: skip
-_TEXT = _TEXTS | st.builds("{}{}".format, _TEXTS, _TEXTS) | st.builds("{} {}".format, _TEXTS, _TEXTS)
+_LONG = st.integers(LONGEST_TEXT - 4, LONGEST_TEXT + 1).map(lambda length: "x" * length)
+_TEXT = _TEXTS | _LONG | st.builds("{}{}".format, _TEXTS, _TEXTS) | st.builds("{} {}".format, _TEXTS, _TEXTS)
 _VALUE = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.floats() | _TEXT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXT, inner, max_size=3),

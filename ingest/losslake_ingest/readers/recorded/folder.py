@@ -140,6 +140,11 @@ def segments_in(folder: Path) -> list[Segment]:
     return sorted(segments, key=lambda each: each.name[:2])
 
 
+def _refuse(constant: str) -> None:
+    """Raise ValueError for a number that JSON lacks, such as NaN."""
+    raise ValueError(constant)
+
+
 def _document(path: Path) -> dict[str, Any] | None:
     """Return a JSON object, None if there is no file. Raises BadSpool."""
     if path.is_symlink() or not path.is_file():
@@ -147,7 +152,7 @@ def _document(path: Path) -> dict[str, Any] | None:
     if path.stat().st_size > LARGEST_DOCUMENT:
         raise BadSpool(f"{path} is larger than {LARGEST_DOCUMENT:,} bytes: state less about the run")
     try:
-        document = json.loads(path.read_bytes())
+        document = json.loads(path.read_bytes(), parse_constant=_refuse)
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):

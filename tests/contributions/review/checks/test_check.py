@@ -110,6 +110,19 @@ def test_faults_of_single_runs_are_found(tmp_path: Path) -> None:
     assert "hf_" not in text
 
 
+@pytest.mark.parametrize(("n_each", "is_right"), [((64, 128), True), ((64, 64), False)])
+def test_examples_of_a_run_that_changes_its_batch_size_are_the_sum_over_its_pieces(
+    tmp_path: Path, n_each: tuple[int, int], is_right: bool
+) -> None:
+    steps = range(0, 100, 10)
+    total = [sum(n_each[update > 50] for update in range(1, step + 1)) for step in steps]
+    rows = [{"step": step, "train/examples": float(n)} for step, n in zip(steps, total, strict=True)]
+    facts: dict[str, Any] = {"batch_size": None, "batch_schedule": [[0, 64], [50, 128]]}
+    facts["parameters"] = {"n_examples_seen": total[-1]}
+    report = checked(tmp_path, [write_run(tmp_path / "runs", 1, rows, **facts)])
+    assert found(report) == (set() if is_right else {"examples_differ", "total_differs"})
+
+
 def test_attempts_may_begin_anew_in_time(tmp_path: Path) -> None:
     attempts = {"0001": curve(GOOD), "0002-from-30": [{"step": 30, "elapsed_s": 0.5, ERROR: 0.4}]}
     report = checked(tmp_path, [write_run(tmp_path / "runs", 1, attempts)])
