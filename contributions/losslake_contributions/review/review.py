@@ -54,7 +54,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Subject:
-    """What is reviewed. name: of the submission, or of the check before one. contributor: the id of its sender."""
+    """The subject of a review. name: of the submission, or of the check before it. contributor: its sender, by id."""
 
     name: str
     contributor: str
