@@ -180,7 +180,8 @@ class Reviews:
         return _read(folder).report.to_json() if (folder / _REVIEW).is_file() else None
 
     def _forget_if_decided(self, name: str) -> None:
-        if name.startswith(_CHECK) and time.time() - (self._folder / name).stat().st_mtime < _SECONDS_OF_CHECK:
+        folder = self._folder / name
+        if name.startswith(_CHECK) and folder.is_dir() and time.time() - folder.stat().st_mtime < _SECONDS_OF_CHECK:
             return
         try:
             waits = find_any(self._database, name, with_runs=False).state == "submitted"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+import os
 from typing import Any
 
 import pytest
 
-from losslake_contributions.review.review import LAKE, RUNS
+from losslake_contributions.review.draft import LAKE, RUNS
+from losslake_contributions.review.review import Reviews
 from losslake_contributions.store.private_files import DRAFTS
 from tests.contributions.conftest import Sender, Service
 from tests.contributions.spooled_runs import SpooledRun
@@ -48,6 +51,20 @@ def test_a_later_check_of_a_contributor_replaces_the_earlier_one(service: Servic
     ada.contribute(first, second)
     assert [check(ada, run).json()["report"]["runs"] for run in (first, second)] == [[first.id], [second.id]]
     assert len([*(service.lake.folder / DRAFTS).glob("check-*/*/")]) == 1
+
+
+def test_a_check_is_deleted_after_an_hour(service: Service, ada: Sender, caplog: pytest.LogCaptureFixture) -> None:
+    run = SpooledRun()
+    ada.contribute(run)
+    check(ada, run)
+    drafts, reviews = service.lake.folder / DRAFTS, Reviews(service.database)
+    reviews.forget_decided()
+    (folder,) = (path for path in drafts.glob("check-*") if path.is_dir())
+    os.utime(folder, (0, 0))
+    with caplog.at_level(logging.WARNING):
+        reviews.forget_decided()
+    assert [*drafts.glob("check-*")] == []
+    assert caplog.records == []
 
 
 def test_nobody_checks_runs_of_others_unfinished_ones_or_submitted_ones(ada: Sender, bob: Sender) -> None:
