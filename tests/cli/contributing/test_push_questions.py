@@ -160,6 +160,21 @@ def test_recorded_runs_with_short_names_and_percentages_are_asked_about(
     assert values["train/loss"].tolist() == [line["loss"] for line in lines]
 
 
+def test_the_service_and_the_token_are_asked_for_and_the_token_is_not_shown(
+    running: RunningService, token: str, start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    SpooledRun(segments={"0001/000001.jsonl": rows(range(12), 13.0)}).write(tmp_path / "runs")
+    monkeypatch.delenv("LOSSLAKE_TOKEN")
+    push = start(tmp_path / "runs")
+    # The space after the colon comes once the terminal shows no more of what is typed.
+    answer(push, {"contributor to be cited": "-", "contribution service": running.url, "(it isn't shown): ": token})
+    push.wait_for("submit 1 run")
+    push.type("n\r")
+    push.wait_for("nothing was submitted: push again to submit them")
+    assert push.ends() == 0
+    assert token not in push.seen
+
+
 def test_runs_that_a_check_refuses_are_not_submitted(
     running: RunningService, submissions: Submissions, start: Start, tmp_path: Path
 ) -> None:
