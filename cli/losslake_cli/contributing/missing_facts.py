@@ -79,8 +79,9 @@ def questions_of(
         if section is None or len(lines) != 1:
             raise LossLakeError(f"{field.what}: add to {folder / 'losslake.toml'}: {field.inline}, and push again")
         ((key, value),) = lines.items()
-        unguessed = None if value in _UNKNOWN else value, _FACTS.get(key, field.what)
-        proposal, hint = guesses.get(key, unguessed)
+        proposal, hint = guesses.get(key, (None if value in _UNKNOWN else value, _FACTS.get(key, field.what)))
+        if section[1] == "metrics" and proposal is None:
+            proposal = _guess_metric(key)
         if (section[1], key) == ("collection", "name"):
             proposal, hint = folder.resolve().name, "where these runs come from"
         questions[section[1], key] = Question(section[1], key, proposal, hint)
@@ -89,11 +90,16 @@ def questions_of(
 
 def metric_questions(sources: Iterable[SourceReport]) -> list[Question]:
     """Return the questions for columns that nothing maps to a metric, and whose name is that of a quantity."""
+    columns = dict.fromkeys(column for source in sources for column, _ in source.left_out)
+    guesses = {column: _guess_metric(column) for column in columns}
+    return [Question("metrics", column, guess, "not sent yet") for column, guess in guesses.items() if guess]
+
+
+def _guess_metric(column: str) -> str | None:
+    """Return the metric that columns of this name usually are: of the training, if the name doesn't say the split."""
     from losslake_ingest.mapping.metrics import guess_metric
 
-    columns = dict.fromkeys(column for source in sources for column, _ in source.left_out)
-    guesses = {column: guess_metric(column) or guess_metric(f"train_{column}") for column in columns}
-    return [Question("metrics", column, guess, "not sent yet") for column, guess in guesses.items() if guess]
+    return guess_metric(column) or guess_metric(f"train_{column}")
 
 
 def problem_of(question: Question, answer: str) -> str | None:
@@ -119,10 +125,10 @@ def problem_of(question: Question, answer: str) -> str | None:
 
 
 class Answers:
-    """The mapping beside some logs, to which answers are added. file: its path."""
+    """The mapping in the folder of some logs, to which answers are added. file: its path."""
 
-    def __init__(self, place: Path) -> None:
-        self.folder = place if place.is_dir() else place.parent
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.file = self.folder / "losslake.toml"
 
     def add(self, question: Question, value: Any) -> None:

@@ -106,7 +106,7 @@ def push(
 
 @dataclass
 class _Progress:
-    """How far a push is. is_submitting: the submission may have been sent."""
+    """The progress of a push. is_submitting: the submission may have been sent."""
 
     is_submitting: bool = False
 

@@ -56,22 +56,27 @@ def complete_mappings(paths: Sequence[Path], request: Request, scratch: Path) ->
 
     scratch: an empty folder. Raises LossLakeError if an answer doesn't help, or a line can't be asked for.
     """
-    from losslake_contributions.client.conversion import prepare
+    from losslake_contributions.client.conversion import Conversion, convert, prepare
+    from losslake_ingest.readers.recorded.folder import is_spool
 
     for number, path in enumerate(paths):
-        answers = Answers(path)
-        asked: set[Question] = set()
+        answers = Answers(path.parent if is_spool(path) or not path.is_dir() else path)
+        asked: set[tuple[str, str, bool]] = set()
         while True:
             into = Path(tempfile.mkdtemp(prefix=f"{number}-", dir=scratch))
             conversion = prepare([path], request, into)
+            if not conversion.sources:  # recorded runs, which need a mapping only if an ingest would refuse them
+                conversion = Conversion(missing=convert([str(path)], request, into).missing)
             guesses = _guesses(path, into) if conversion.missing else {}
             questions = questions_of(conversion.missing, guesses, answers.folder)
-            questions = questions or [each for each in metric_questions(conversion.sources) if each not in asked]
+            questions = questions or [
+                each for each in metric_questions(conversion.sources) if _identity(each) not in asked
+            ]
             if not questions and conversion.sources and _lack_licence(conversion):
                 questions = [Question("collection", "licence", LICENCE, "of the measurements")]
             if not questions:
                 break
-            if asked.issuperset(map(_without_hint, questions)):
+            if asked.issuperset(map(_identity, questions)):
                 question = questions[0]
                 detail = f"{question.name} is still missing ({printable(question.hint)})"
                 raise LossLakeError(f"{detail}: correct {answers.file}, and push again")
@@ -79,11 +84,12 @@ def complete_mappings(paths: Sequence[Path], request: Request, scratch: Path) ->
                 echo(f"facts that {path} doesn't state are asked once, and kept in {answers.file}: correct them there")
             for question in questions:
                 _answer(question, answers)
-            asked |= {*questions, *map(_without_hint, questions)}
+            asked.update(map(_identity, questions))
 
 
-def _without_hint(question: Question) -> Question:
-    return replace(question, hint="", proposal=None)
+def _identity(question: Question) -> tuple[str, str, bool]:
+    """Return what tells questions apart: the scale of a column is asked for after its metric."""
+    return question.section, question.key, isinstance(question.proposal, dict)
 
 
 def _lack_licence(conversion: Conversion) -> bool:

@@ -54,7 +54,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Subject:
-    """What is reviewed. name: of the submission, or of the check before one. contributor: the id of its sender."""
+    """The subject of a review. name: of the submission, or of the check before it. contributor: its sender, by id."""
 
     name: str
     contributor: str
@@ -180,7 +180,8 @@ class Reviews:
         return _read(folder).report.to_json() if (folder / _REVIEW).is_file() else None
 
     def _forget_if_decided(self, name: str) -> None:
-        if name.startswith(_CHECK) and time.time() - (self._folder / name).stat().st_mtime < _SECONDS_OF_CHECK:
+        folder = self._folder / name
+        if name.startswith(_CHECK) and folder.is_dir() and time.time() - folder.stat().st_mtime < _SECONDS_OF_CHECK:
             return
         try:
             waits = find_any(self._database, name, with_runs=False).state == "submitted"

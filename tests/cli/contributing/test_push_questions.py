@@ -139,6 +139,42 @@ def test_answers_are_kept_beside_the_logs_and_ctrl_c_submits_nothing(
     assert submissions() == []
 
 
+def test_recorded_runs_with_short_names_and_percentages_are_asked_about(
+    running: RunningService, submissions: Submissions, start: Start, tmp_path: Path
+) -> None:
+    lines = [{"step": step, "loss": 11.0 / (step + 1), "acc": 30.5 + step} for step in range(12)]
+    SpooledRun(segments={"0001/000001.jsonl": lines}).write(tmp_path / "runs")
+    push = start(tmp_path / "runs", "--url", running.url)
+    answer(push, {"column acc is the metric": "val/accuracy", "column loss is the metric": ""})
+    answer(push, {"column acc: metric val/accuracy, scale 0.01 [Y/n]": "", "contributor to be cited": "-"})
+    push.wait_for("submit 1 run")
+    push.type("y\r")
+    assert push.ends() == 0
+    (submission,) = submissions()
+    release = accept(Database.open(running.lake), submission.id, "me").submission.release
+    study = Study.parse(submission.runs[0].study)
+    files = running.lake.files(running.lake.release(release))
+    of_study = [each for each in files if each.table == "measurements" and each.study == study]
+    values = stored_curves(running.lake.store, of_study, [1]).trial(0).values
+    assert values["val/accuracy"].tolist() == [(305 + 10 * step) / 1000 for step in range(12)]
+    assert values["train/loss"].tolist() == [line["loss"] for line in lines]
+
+
+def test_the_service_and_the_token_are_asked_for_and_the_token_is_not_shown(
+    running: RunningService, token: str, start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    SpooledRun(segments={"0001/000001.jsonl": rows(range(12), 13.0)}).write(tmp_path / "runs")
+    monkeypatch.delenv("LOSSLAKE_TOKEN")
+    push = start(tmp_path / "runs")
+    # The space after the colon comes once the terminal shows no more of what is typed.
+    answer(push, {"contributor to be cited": "-", "contribution service": running.url, "(it isn't shown): ": token})
+    push.wait_for("submit 1 run")
+    push.type("n\r")
+    push.wait_for("nothing was submitted: push again to submit them")
+    assert push.ends() == 0
+    assert token not in push.seen
+
+
 def test_runs_that_a_check_refuses_are_not_submitted(
     running: RunningService, submissions: Submissions, start: Start, tmp_path: Path
 ) -> None:

@@ -72,6 +72,7 @@ class Following:
     folder: Path
     until_still: bool = False
     began: list[str] = field(default_factory=list)
+    links: list[str | None] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
     error: BaseException | None = None
@@ -83,8 +84,12 @@ class Following:
         return self
 
     def _run(self) -> None:
+        def began(run: GrowingRun, link: str | None) -> None:
+            self.began.append(run.id)
+            self.links.append(link)
+
         told = SenderCallbacks(
-            lambda run, _: self.began.append(run.id),
+            began,
             lambda run, status: self.ended.append(f"{run.id} {status}"),
             self.troubles.append,
         )
@@ -142,6 +147,10 @@ def test_a_run_is_seen_while_it_trains_and_is_finished_at_its_end(
         run.finish()
         wait_until(lambda: bool(following.ended), "the end is sent")
     assert (following.began, following.ended, following.troubles) == ([run.name], [f"{run.name} COMPLETE"], [])
+    file = folder / run.name / "live.url"
+    assert file.read_text() == f"{following.links[0]}\n"
+    assert (file.stat().st_mode & 0o777, f"{running.url}/live/" in file.read_text()) == (0o600, True)
+    assert [path.name for path in file.parent.glob("live.url*")] == ["live.url"]
     assert held(running, run.name) == (held(running, run.name)[0], {step: 1 / (step + 1) for step in range(9)})
     with ContributionClient(running.url, token) as client:
         pushed = push(client, runs_in(folder).runs, Terms(), lambda *_: None)
