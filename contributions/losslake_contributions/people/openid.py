@@ -170,10 +170,10 @@ def _find_key(keys: list[Any], kid: object, algorithm: str) -> jwt.PyJWK | None:
     """Return the key with an id, or the only one for tokens without an id; None if there is none for the algorithm."""
     of_id = [key for key in keys if isinstance(key, dict) and (kid is None or key.get("kid") == kid)]
     signing = [key for key in of_id if key.get("use", "sig") == "sig" and key.get("kty") in ("RSA", "EC", "OKP")]
-    if len(signing) != 1:
+    # A key for another algorithm, such as none, isn't even read.
+    if len(signing) != 1 or signing[0].get("alg", algorithm) != algorithm:
         return None
-    key = jwt.PyJWK(signing[0], signing[0].get("alg") or algorithm)
-    return key if key.algorithm_name == algorithm else None
+    return jwt.PyJWK(signing[0], algorithm)
 
 
 def _name_in(claims: Mapping[str, Any]) -> str:

@@ -142,7 +142,8 @@ async def contribution_problem(request: Request, error: Any) -> Response:
         headers["Retry-After"] = str(error.retry_after)
     if error.kind == "unauthorized":
         headers["WWW-Authenticate"] = "Bearer"
-        if url := request.app.state.sign_in_url:
+        url = request.app.state.sign_in_url
+        if url and request.url.path.startswith("/v1/"):  # of programs, which need a token; pages lead there
             detail, more["sign_in"] = f"{detail} (sign in at {url} to make one)", url
     return problem(request.scope, error.kind, detail, headers, KINDS, **more)
 

@@ -178,6 +178,8 @@ def test_id_token_that_the_provider_s_key_has_not_signed_is_refused(
         [],
         [public_jwk(signing_key()), public_jwk(signing_key(1))],  # which of the two?
         [{**public_jwk(signing_key()), "use": "enc"}],
+        [{**public_jwk(signing_key()), "alg": "none"}],
+        [{**public_jwk(signing_key()), "alg": "RS512"}],
         [{"kty": "oct", "kid": "first", "k": "c2VjcmV0"}],
         [{"kty": "RSA", "kid": "first", "n": "AQ", "e": "AQAB"}],
         [None, 5, "first", {"kid": "first"}],
