@@ -101,7 +101,7 @@ class Settings(ServerSettings):
     smtp_port: Annotated[int, Field(ge=1, le=65_535)] = 587
     """Port of the SMTP server."""
     smtp_security: Literal["starttls", "tls", "none"] = "starttls"
-    """How the connection to the SMTP server is encrypted: starttls, tls from its first byte, or none on loopback."""
+    """Encryption of the connection to the SMTP server: starttls, tls from its first byte, or none on loopback."""
     smtp_user: str = ""
     """User at the SMTP server; empty: none."""
     smtp_password_file: str = ""

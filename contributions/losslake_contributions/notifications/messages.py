@@ -1,4 +1,4 @@
-"""What a notification says: to programs, in a chat, and in an e-mail.
+"""The texts of notifications: for programs, in a chat, and in an e-mail.
 
 It is composed when it is delivered, from what is stored then: a run that goes on isn't reported as silent, and nothing
 that was erased is sent. Texts of reviewers and contributors are data: no chat takes them for links or calls.
