@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from losslake.output.imports import without_pandas
+from losslake_cli.answers.cite import cite
 from losslake_cli.answers.steps import ResultsCommand, StepsCommand, results, steps
 from losslake_cli.answers.workloads import workloads
 from losslake_cli.changes.erase import erase
@@ -44,7 +45,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for command in (
-    init, ingest, fetch, formats, map_logs, releases, ledger, workloads, steps, results, sql, serve, mcp, config,
+    init, ingest, fetch, formats, map_logs, releases, ledger, workloads, steps, results, cite, sql, serve, mcp, config,
     verify, export, download, reproduce, maintain, withdraw, erase, bundle, check, push, live, serve_contributions,
     audit,
 ):  # fmt: skip

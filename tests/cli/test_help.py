@@ -41,6 +41,7 @@ def test_the_documented_commands_exist() -> None:
         "workloads",
         "steps",
         "results",
+        "cite",
         "sql",
         "serve",
         "mcp",

@@ -72,6 +72,15 @@ def test_sql_on_a_service_prints_the_same_as_on_the_lake(losslake: Run, url: str
     assert there.stdout == here.stdout
 
 
+@pytest.mark.parametrize("more", [(), ("root/deep", "--format", "bibtex"), ("cnn",), ("--format", "cff")])
+def test_citations_of_a_service_equal_those_of_the_lake(
+    losslake: Run, url: str, origin: Lake, more: tuple[str, ...]
+) -> None:
+    here, there = (losslake("cite", *more, *source) for source in (("--lake", origin.folder), ("--url", url)))
+    assert there.returncode == 0, there.stderr
+    assert there.stdout == here.stdout
+
+
 def test_an_error_of_a_service_shows_the_line_of_the_statement_with_a_caret(losslake: Run, url: str) -> None:
     message, line, caret = losslake("sql", "--url", url, "-c", "SELECT\n  1 + nothing").stderr.splitlines()
     assert "nothing" in message
