@@ -12,6 +12,7 @@ import typer
 
 from losslake.output.imports import without_pandas
 from losslake_cli.answers.cite import cite
+from losslake_cli.answers.report import report
 from losslake_cli.answers.steps import ResultsCommand, StepsCommand, results, steps
 from losslake_cli.answers.workloads import workloads
 from losslake_cli.changes.erase import erase
@@ -45,9 +46,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for command in (
-    init, ingest, fetch, formats, map_logs, releases, ledger, workloads, steps, results, cite, sql, serve, mcp, config,
-    verify, export, download, reproduce, maintain, withdraw, erase, bundle, check, push, live, serve_contributions,
-    audit,
+    init, ingest, fetch, formats, map_logs, releases, ledger, workloads, steps, results, cite, report, sql, serve, mcp,
+    config, verify, export, download, reproduce, maintain, withdraw, erase, bundle, check, push, live,
+    serve_contributions, audit,
 ):  # fmt: skip
     command_name = command.__name__.removesuffix("_logs").replace("_", "-")
     derived = StepsCommand if command is steps else ResultsCommand if command is results else None

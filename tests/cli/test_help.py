@@ -42,6 +42,7 @@ def test_the_documented_commands_exist() -> None:
         "steps",
         "results",
         "cite",
+        "report",
         "sql",
         "serve",
         "mcp",
