@@ -80,7 +80,7 @@ def _introduction(parts: Sequence[Reported], frame: Frame) -> Iterator[str]:
             f"{release['created_at']:%Y-%m-%d}, content digest {code('sha256:' + release['content_digest'])}.{where}"
         )
     else:
-        yield "There is no lake to compare them with."
+        yield "There is no release to compare them with."
     yield "Steps are updates of the parameters. A goal counts as reached at the first evaluation that reaches it."
     yield ""
 
@@ -192,7 +192,7 @@ def _goal(part: Reported, report: GoalReport, made: _Made) -> Iterator[str]:
     if report.counted:
         yield from _by_size(part, report)
     else:
-        yield from ["No run is COMPLETE or MISSED, so none is counted below.", ""]
+        yield from ["No run of one batch size is COMPLETE or MISSED, so none is counted by batch size.", ""]
     for comparison in report.comparisons:
         yield from _comparison(part, comparison, made)
     if report.left_out:
@@ -287,8 +287,8 @@ def _comparison(part: Reported, comparison: Comparison, made: _Made) -> Iterator
     yield (
         "Both are taken as searches: if the settings of the runs were chosen with knowledge of which work, a "
         "difference measures that choice, too. No ratio is given where no difference could be judged. A range from 0: "
-        "in some draws of half the settings, the stored trials don't reach the goal; one up to "
-        f"{NOTHING}: the runs don't."
+        "in some draws of half the settings, the stored trials don't reach the goal; one without an upper "
+        f"end ({NOTHING}): the runs don't."
     )
     results = (f"{plain(each['workload'])}, {each['result']} ({plain(each['why'])})" for each in facts["results"])
     yield f"What is compared: {'; '.join(results)}."

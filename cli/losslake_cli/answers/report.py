@@ -175,9 +175,10 @@ def _of_paths(
 def _base(
     paths: Sequence[Path], request: Request, scratch: Path, lake: str | None, url: str | None, release: int | None
 ) -> Lake | None:
-    """Return the lake with what is stored: the one that is named, or a copy of what a service has of the workloads."""
+    """Return the lake with what is stored, or a copy of what a service has of the runs' workloads; None for nothing."""
     if url is None:
-        return open_lake(lake) if lake is not None or release is not None else find_lake(None)
+        opened = open_lake(lake) if lake is not None or release is not None else find_lake(None)
+        return opened if opened is not None and opened.newest_release() is not None else None
     from losslake.client.client import Client
     from losslake.client.downloading import Selection
     from losslake.client.downloading import download as run

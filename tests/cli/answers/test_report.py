@@ -206,15 +206,16 @@ def test_trials_of_a_lake_are_reported_beside_the_others(losslake: Run, folder: 
     assert lake.cite().to_dicts()[0]["bibtex"] in text
 
 
-def test_runs_without_a_lake_are_reported_alone(
+def test_runs_beside_an_empty_lake_are_reported_alone(
     losslake: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("LOSSLAKE_LAKE", str(tmp_path / "nowhere"))
+    Lake.create(tmp_path / "empty")
+    monkeypatch.setenv("LOSSLAKE_LAKE", str(tmp_path / "empty"))
     done = losslake("report", folder / "runs", "--to", tmp_path / "r", "--png")
     assert done.returncode == 0, done.stderr
     assert "with nothing: no stored workload has its data set and model" in done.stdout
     text = (tmp_path / "r/report.md").read_text()
-    assert "There is no lake to compare them with." in text
+    assert "There is no release to compare them with." in text
     assert "No stored collection was used." in text
     assert "(grey)" not in text
     assert (tmp_path / "r/scaling.png").read_bytes().startswith(b"\x89PNG")
