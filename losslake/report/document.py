@@ -352,7 +352,7 @@ def _left_out(parts: Sequence[Reported], frame: Frame) -> Iterator[str]:
         if row["status"] not in _COUNTED
     ]
     texts += map(plain, frame.left_out)
-    yield from ["## Left out", ""]
+    yield from ["## Left out and in doubt", ""]
     yield from [f"* {text}." for text in texts] or ["Nothing: every run is counted."]
     yield ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from losslake_schema.names import Study
 
 REPORT = "report.md"
+# Rules about what is sent, or told by the status of a run.
+_ABOUT_SENDING = ("licence", "others_collection", "private_data", "quarantined", "unfinished")
 
 
 def report(
@@ -161,7 +164,7 @@ def _of_paths(
         checks.mkdir()
         checked = check_paths(paths, request, checks, base, release=release)
         library = checked.draft.library(checked.draft.after)
-        if library is None:
+        if library is None or not checked.draft.trials:
             raise LossLakeError(
                 f"no run can be reported: {'; '.join(map(str, checked.draft.quarantined)) or 'see check'}"
             )
@@ -206,11 +209,12 @@ def _left_out(checked: Checked) -> Iterator[str]:
         yield f"not read: {each}".rstrip(".")
     for text in checked.draft.left_out:
         yield f"not compared: {text}".rstrip(".")
-    labels = {name: str(trial) for name, trial in checked.draft.trials.items()}
+    trials = {name: str(trial) for name, trial in checked.draft.trials.items()}
     for finding in checked.report.findings:
-        if finding.severity != "note" and finding.rule not in ("unfinished", "quarantined"):
-            of_run = f"{labels.get(finding.run, finding.run)}: " if finding.run else ""
-            yield f"{finding.severity} of the checks, {finding.rule}: {of_run}{finding.message}".rstrip(".")
+        if finding.severity != "note" and finding.rule not in _ABOUT_SENDING:
+            message = re.sub("|".join(map(re.escape, trials)), lambda match: trials[match[0]], finding.message)
+            of_run = f"{trials.get(finding.run, finding.run)}: " if finding.run else ""
+            yield f"{finding.severity} of the checks, {finding.rule}: {of_run}{message}".rstrip(".")
 
 
 def _write(parts: Sequence[Reported], frame: Frame, to: Path, has_png: bool) -> None:

@@ -162,6 +162,9 @@ def test_what_is_left_out_and_not_checked_is_said(reported: str, both: Library) 
     assert f"run {diverged[0]} of `{OWN}` is INFEASIBLE: it diverged; it isn't counted." in text
     points = [f"{row['step']}={row[ERROR]!r}" for row in curve(_falling(0.8, 0.9, 2))]
     forecast = both.forecast(STORED, batch_size=8, curve=points, **GOAL)
+    assert re.search(
+        rf"near_copy_of_run: {OWN}/\d+/1: 8 of its 8 values in a row are equal to those of {OWN}/\d+/1", text
+    )
     assert f"Forecast of run {unfinished[0]}, from the trials of `{STORED}` of its batch size" in text
     assert " ".join(forecast.facts["forecast"]) in text
     assert f"`{STORED}` has no trial at batch size 32." in text
