@@ -18,6 +18,7 @@ from losslake_schema.errors import LakeNotFound, LossLakeError
 
 if TYPE_CHECKING:
     from losslake.lake.lake import Lake
+    from losslake.library.lake import Lake as Library
     from losslake.questions.release.view import ReleaseView
 
 Format = Literal["table", "csv", "json", "parquet"]
@@ -35,6 +36,9 @@ ReleaseOption = Annotated[
     typer.Option(
         "--release", metavar="N", help="Release number. Default: the newest.", autocompletion=complete_release
     ),
+]
+ServiceOption = Annotated[
+    str | None, typer.Option("--url", metavar="URL", help="URL of a LossLake service to query instead of a lake.")
 ]
 NamesArgument = Annotated[
     list[str], typer.Argument(metavar="NAME...", help="Collections, studies or trials, by their full names.")
@@ -71,6 +75,22 @@ def open_release(lake: str | None, release: int | None) -> ReleaseView:
 
     opened = open_lake(lake)
     return ReleaseView.open(opened, opened.release(release))
+
+
+def library_of(lake: str | None, url: str | None, release: int | None) -> Library:
+    """Open what the options --lake and --url name, as an object that answers questions."""
+    import losslake
+
+    check_one_source(lake, url)
+    if url is not None and not url.startswith(("http://", "https://")):
+        raise LossLakeError(f"--url {url} is no URL of a service: give http://… or https://…")
+    return losslake.open(url if url is not None else lake, release)
+
+
+def check_one_source(lake: str | None, url: str | None) -> None:
+    """Raise LossLakeError if both --lake and --url are given."""
+    if url is not None and lake is not None:
+        raise LossLakeError("give either --lake or --url, not both")
 
 
 def printable(text: object) -> str:

@@ -11,6 +11,8 @@ from typing import Annotated
 import typer
 
 from losslake.output.imports import without_pandas
+from losslake_cli.answers.cite import cite
+from losslake_cli.answers.report import report
 from losslake_cli.answers.steps import ResultsCommand, StepsCommand, results, steps
 from losslake_cli.answers.workloads import workloads
 from losslake_cli.changes.erase import erase
@@ -46,8 +48,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for command in (
-    init, ingest, fetch, formats, map_logs, releases, ledger, workloads, steps, results, sql, serve, mcp, config,
-    verify, export, download, reproduce, maintain, withdraw, erase, bundle, check, push, live, notify,
+    init, ingest, fetch, formats, map_logs, releases, ledger, workloads, steps, results, cite, report, sql, serve, mcp,
+    config, verify, export, download, reproduce, maintain, withdraw, erase, bundle, check, push, live, notify,
     serve_contributions, audit,
 ):  # fmt: skip
     command_name = command.__name__.removesuffix("_logs").replace("_", "-")

@@ -44,6 +44,8 @@ def test_the_documented_commands_exist() -> None:
         "workloads",
         "steps",
         "results",
+        "cite",
+        "report",
         "sql",
         "serve",
         "mcp",

@@ -15,6 +15,7 @@ from losslake_cli.logs import remote_archive
 from losslake_cli.logs.remote_archive import RemoteArchive
 from losslake_ingest.run import ingest
 from tests.cli.conftest import Run
+from tests.contributions.made_runs import ERROR, curve, write_run
 from tests.ingest.offers import TrialOffer, study_files, unpacked
 from tests.service.running import served
 
@@ -70,6 +71,31 @@ def test_sql_on_a_service_prints_the_same_as_on_the_lake(losslake: Run, url: str
     there = losslake("sql", "--url", url, "--format", format_, stdin=statements)
     assert there.returncode == 0, there.stderr
     assert there.stdout == here.stdout
+
+
+@pytest.mark.parametrize("more", [(), ("root/deep", "--format", "bibtex"), ("cnn",), ("--format", "cff")])
+def test_citations_of_a_service_equal_those_of_the_lake(
+    losslake: Run, url: str, origin: Lake, more: tuple[str, ...]
+) -> None:
+    here, there = (losslake("cite", *more, *source) for source in (("--lake", origin.folder), ("--url", url)))
+    assert there.returncode == 0, there.stderr
+    assert there.stdout == here.stdout
+
+
+def test_a_report_beside_a_service_is_that_beside_its_lake(
+    losslake: Run, url: str, origin: Lake, tmp_path: Path
+) -> None:
+    goal = {"metric": ERROR, "target": 0.3, "comparator": "strict", "source": "a paper"}
+    write_run(tmp_path / "runs", 1, curve([0.9, 0.2, 0.1]), collection="mine", goals=[goal])
+    texts = []
+    for name in ((tmp_path / "runs",), ("root/mnist/cnn/sgd/8/1", "--metric", ERROR, "--target", "0.3")):
+        for place, source in enumerate((("--lake", origin.folder), ("--url", url))):
+            done = losslake("report", *name, *source, "--to", tmp_path / f"{place}")
+            assert done.returncode == 0, done.stderr
+            text = (tmp_path / f"{place}/report.md").read_text()
+            texts.append(text.replace(f"--url {url}", f"--lake {origin.folder}"))
+    assert texts[0] == texts[1]
+    assert texts[2] == texts[3]
 
 
 def test_an_error_of_a_service_shows_the_line_of_the_statement_with_a_caret(losslake: Run, url: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -9,12 +10,24 @@ from typer.core import TyperGroup
 
 from losslake.questions.declaration.question import Question
 from losslake.questions.questions import ANALYSES, PREFIX
-from losslake.questions.release.named_workload import named_workload
+from losslake.questions.release.named_workload import is_path, named_workload
 from losslake_cli.answers.analysis_table import print_table
-from losslake_cli.answers.question_options import COMMON, answer_to, command, options_of, parameters_in, write_answer
+from losslake_cli.answers.question_options import (
+    COMMON,
+    WORKLOAD,
+    answer_to,
+    command,
+    options_of,
+    parameters_in,
+    workload_argument,
+    write_answer,
+)
 from losslake_cli.console import Format, open_release
 
 _FORMAT = Annotated[Format, typer.Option(help="Output format.")]
+# The field of the argument; the option has the name of the parameter.
+_NAMED = "named"
+_SEVERAL = "For several workloads, give paths, or quote the words of each. The same as --workload."
 _HELP = "Analyze a lake. The service gives the same answers under /v1/analysis."
 
 
@@ -48,15 +61,31 @@ def _no_options() -> None:
 
 
 def _command(question: Question) -> type:
+    has_workload = WORKLOAD in question.parameters.model_fields
+
     def run(options: Any) -> None:
         view = open_release(options.lake, options.release)
         values = parameters_in(options, question)
-        if "workload" in values:
-            values["workload"] = [str(named_workload(view, text)) for text in values["workload"]]
+        names = [*_searches(getattr(options, _NAMED, None) or ()), *values.get(WORKLOAD, ())]
+        if names:
+            values[WORKLOAD] = [str(named_workload(view, text)) for text in names]
         answer = answer_to(question, view, values, f"losslake analyze {question.path.removeprefix(PREFIX)}")
         if options.format == "table":
             print_table(answer, question.parameters.model_fields)
         else:
             write_answer(answer, options.format)
 
-    return command(run, [*options_of(question), *COMMON, ("format", _FORMAT, "table")])
+    arguments = [workload_argument(_NAMED, _SEVERAL)] if has_workload else []
+    return command(run, [*arguments, *options_of(question), *COMMON, ("format", _FORMAT, "table")])
+
+
+def _searches(arguments: Sequence[str]) -> Iterator[str]:
+    """Yield the text that names each workload: paths and quoted words by themselves, all other words together."""
+    words = [text for text in arguments if not _is_whole(text)]
+    if words:
+        yield " ".join(words)
+    yield from filter(_is_whole, arguments)
+
+
+def _is_whole(text: str) -> bool:
+    return " " in text.strip() or is_path(text)

@@ -17,7 +17,7 @@ from losslake.questions.declaration.question import Question
 from losslake.questions.release.errors import BadParameter, reason_of
 from losslake.questions.release.view import ReleaseView
 from losslake_cli.answers.analysis_table import with_options
-from losslake_cli.completion import complete_metric
+from losslake_cli.completion import complete_metric, complete_workload
 from losslake_cli.console import Format, LakeOption, ReleaseOption
 from losslake_schema.errors import LossLakeError
 
@@ -26,7 +26,9 @@ Option = tuple[str, Any, Any]
 COMMON: tuple[Option, ...] = (("lake", LakeOption, None), ("release", ReleaseOption, None))
 # The parameters for which commands have options of their own.
 _OF_COMMANDS = ReleaseParameters.model_fields
-_COMPLETIONS = {"metric": complete_metric}
+_COMPLETIONS = {"metric": complete_metric, "workload": complete_workload}
+WORKLOAD = "workload"
+"""The parameter that commands take as an argument, too."""
 
 
 def command(run: Callable[[Any], None], options: Collection[Option]) -> type:
@@ -36,6 +38,17 @@ def command(run: Callable[[Any], None], options: Collection[Option]) -> type:
     """
     fields = [(name, kind, field(default=default)) for name, kind, default in options]
     return make_dataclass("Options", fields, kw_only=True, namespace={"__post_init__": run})
+
+
+def workload_argument(name: str, default: str) -> Option:
+    """Return the argument that names workloads, as `named_workload` finds them. default: what its help says last."""
+    argument = typer.Argument(
+        metavar="[WORKLOAD]…",
+        autocompletion=complete_workload,
+        help="collection/dataset/model/optimizer, or words that match one workload (softmax sgd). A * in a part is any "
+        f"text: workloads that match are pooled by batch size. {default}",
+    )
+    return name, Annotated[list[str] | None, argument], None
 
 
 def options_of(question: Question, but: Collection[str] = ()) -> Iterator[Option]:
@@ -88,6 +101,7 @@ def _refusal(error: ValidationError, command_name: str) -> str:
     fault = error.errors()[0]
     option = _flag(str(fault["loc"][0])) if fault["loc"] else "the options"
     if fault["type"] == "missing":
+        option = WORKLOAD.upper() if fault["loc"][0] == WORKLOAD else option
         return f"give {option}: '{command_name} --help' describes it"
     return f"{option} {fault['input']}: {reason_of(fault)}"
 

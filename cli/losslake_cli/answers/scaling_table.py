@@ -15,9 +15,17 @@ from losslake.questions.scaling import QUESTION
 from losslake.questions.trials.step_amounts import measure_noun
 from losslake_cli.answers.analysis_table import with_options
 from losslake_cli.answers.plot import plot
-from losslake_cli.answers.question_options import COMMON, answer_to, command, options_of, parameters_in, write_answer
+from losslake_cli.answers.question_options import (
+    COMMON,
+    WORKLOAD,
+    answer_to,
+    command,
+    options_of,
+    parameters_in,
+    workload_argument,
+    write_answer,
+)
 from losslake_cli.answers.workloads import list_workloads
-from losslake_cli.completion import complete_workload
 from losslake_cli.console import TextFormat, WideOption, echo, echo_all, open_release
 from losslake_cli.table import show_table, terminal_width
 from losslake_schema.reached import goal_text
@@ -30,26 +38,17 @@ _COLUMNS = (
 _AMOUNTS = ("amount", "amount_trial_id", "amount_steps", "hardware")
 _WIDTH_OF_A_FILE = 100
 
-_WORKLOAD = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[WORKLOAD]…",
-        autocompletion=complete_workload,
-        help="collection/dataset/model/optimizer, or words that match one workload (softmax sgd). A * in a part "
-        "is any text: workloads that match are pooled by batch size. Default: list the workloads.",
-    ),
-]
 _PLOT = Annotated[bool, typer.Option("--plot", help="Draw the scaling curve in characters instead of a table.")]
 _FORMAT = Annotated[TextFormat, typer.Option(help="Output format.")]
-# The workload is an argument; reference lines are for charts.
-_BUT = ("workload", "reference")
+# The workload is an argument only; reference lines are for charts.
+_BUT = (WORKLOAD, "reference")
 
 
 def steps_command() -> type:
     """Return the command."""
     options = options_of(QUESTION, _BUT)
     others = (("plot", _PLOT, False), ("wide", WideOption, False), *COMMON, ("format", _FORMAT, "table"))
-    return command(_print_steps, [("workload", _WORKLOAD, None), *options, *others])
+    return command(_print_steps, [workload_argument(WORKLOAD, "Default: list the workloads."), *options, *others])
 
 
 def _print_steps(options: Any) -> None:

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from losslake.output.imports import without_pandas
-from losslake_cli.console import EngineOption, Format, LakeOption, ReleaseOption, open_lake
+from losslake_cli.console import (
+    EngineOption,
+    Format,
+    LakeOption,
+    ReleaseOption,
+    ServiceOption,
+    check_one_source,
+    open_lake,
+)
 from losslake_schema.errors import LossLakeError
 
 if TYPE_CHECKING:
@@ -20,9 +28,7 @@ if TYPE_CHECKING:
 
 def sql(
     lake: LakeOption = None,
-    url: Annotated[
-        str | None, typer.Option(metavar="URL", help="URL of a LossLake service to query instead of a lake.")
-    ] = None,
+    url: ServiceOption = None,
     release: ReleaseOption = None,
     engine: EngineOption = None,
     command: Annotated[str | None, typer.Option("-c", "--command", metavar="SQL", help="Run this and exit.")] = None,
@@ -48,8 +54,7 @@ def sql(
         without_pandas()
     from losslake_cli.sql.query_output import Output, run_script
 
-    if url is not None and lake is not None:
-        raise LossLakeError("give either --lake or --url, not both")
+    check_one_source(lake, url)
     if url is not None and engine is not None:
         raise LossLakeError("give either --engine or --url, not both: a service has its own engine")
     if url is not None:

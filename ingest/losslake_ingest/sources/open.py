@@ -195,7 +195,7 @@ def _check_entries(archive: zipfile.ZipFile, archive_bytes: int) -> None:
 
 
 class FolderSource(Source):
-    """A folder, walked in order of names; links are not followed.
+    """A folder, walked in order of names; links are not followed. Those to what the same folder holds are skipped.
 
     within: its path in the folder that was offered; empty if it is that folder. parts: folders in it that are sources
     of their own.
@@ -225,7 +225,7 @@ class FolderSource(Source):
         for entry in entries:
             path = prefix + entry.name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
             if entry.is_symlink():
-                if wanted(path) or entry.is_dir():
+                if (wanted(path) or entry.is_dir()) and not _is_second_name(Path(entry.path)):
                     yield Refused(path, Rule.NOT_A_FILE, "a symbolic link is not followed: put the file itself there")
             elif entry.is_dir(follow_symlinks=False) and Path(entry.path) in self.parts:
                 continue
@@ -235,6 +235,12 @@ class FolderSource(Source):
                 member = _file_member(LocalFile(Path(entry.path)), path, first)
                 self._read += len(member.data) if isinstance(member, Member) else 0
                 yield member
+
+
+def _is_second_name(link: Path) -> bool:
+    """Return True for a link to what is in its folder, or below it, and so is read by its own name."""
+    target = Path(os.path.realpath(link))
+    return target.exists() and os.path.realpath(link.parent) in map(str, target.parents)
 
 
 class FileSource(_OneFile):

@@ -18,6 +18,7 @@ _CHUNK = 1 << 22
 _LONGEST_HEADER = 1 << 20
 _REGULAR = (b"0", b"\0", b"7")
 _FOLDER = b"5"
+_SYMBOLIC_LINK = b"2"
 _KINDS = {b"1": "a hard link", b"2": "a symbolic link", b"3": "a device", b"4": "a device", b"6": "a pipe"}
 
 
@@ -26,6 +27,7 @@ class _Header:
     path: str
     size: int
     kind: bytes
+    target: str
 
 
 class _Bytes:
@@ -71,14 +73,18 @@ def is_tar(start: bytes) -> bool:
 def read_tar(read: Callable[[int], bytes], wanted: Wanted, first: int | None = None) -> Iterator[Member | Refused]:
     """Yield the wanted files of the tar that `read(size)` delivers. Raises SourceBroken if it is cut or damaged.
 
+    Symbolic links to what the same folder of the archive holds are skipped; see `_linked_below`.
     first: return only so many bytes of each file.
     """
     stream = _Bytes(read)
     extended: dict[str, str] = {}
     last = "its start"
+    paths: set[str] = set()
+    links: dict[_Header, str] = {}
     while True:
         block = stream.read(BLOCK)
         if block == bytes(BLOCK):
+            yield from (_not_a_file(link) for link, target in links.items() if target not in paths)
             return
         if len(block) < BLOCK:
             raise SourceBroken(f"the archive is cut short after {last}: it has no end mark")
@@ -93,6 +99,11 @@ def read_tar(read: Callable[[int], bytes], wanted: Wanted, first: int | None = N
             continue
         extended = {}
         last = header.path
+        target = _linked_below(header.path, header.target) if header.kind == _SYMBOLIC_LINK else None
+        if target is not None and path_trick(header.path) is None:
+            links[header] = target  # which may come later
+            continue
+        _add_with_folders(normalize_path(header.path), paths)
         entry = _examine(header, wanted)
         n_read = 0
         if isinstance(entry, _Header):
@@ -119,11 +130,32 @@ def _examine(header: _Header, wanted: Wanted) -> _Header | Refused | None:
     if trick:
         return trick
     if header.kind not in _REGULAR:
-        kind = _KINDS.get(header.kind, "of an unknown kind")
-        return Refused(header.path, Rule.NOT_A_FILE, f"the entry is {kind}, not a file: pack the file itself")
+        return _not_a_file(header)
     if header.path.endswith("/") or not wanted(normalize_path(header.path)):
         return None
     return too_large(header.path, header.size) if header.size > LARGEST_FILE else header
+
+
+def _not_a_file(header: _Header) -> Refused:
+    kind = _KINDS.get(header.kind, "of an unknown kind")
+    return Refused(header.path, Rule.NOT_A_FILE, f"the entry is {kind}, not a file: pack the file itself")
+
+
+def _linked_below(path: str, target: str) -> str | None:
+    """Return the path of what a symbolic link leads to, if that is in the folder of the link, or below it; else None.
+
+    Such a link, as W&B's `latest-run`, is a second name of what is read by its own.
+    """
+    if target.startswith("/") or ".." in target.split("/") or not normalize_path(target):
+        return None
+    return normalize_path(f"{path.rpartition('/')[0]}/{target}")
+
+
+def _add_with_folders(path: str, paths: set[str]) -> None:
+    """Add a path and the folders that it is in."""
+    while path and path not in paths:
+        paths.add(path)
+        path = path.rpartition("/")[0]
 
 
 def _parse(block: bytes, extended: dict[str, str], last: str) -> _Header:
@@ -143,7 +175,8 @@ def _parse(block: bytes, extended: dict[str, str], last: str) -> _Header:
             path = f"{_text(block[345:500])}/{path}"
     kind = block[156:157]
     holds_data = kind in _REGULAR or kind in b"LKxgNX" or kind not in b"123456"
-    return _Header(path, size if holds_data else 0, kind)
+    target = extended.get("linkpath", _text(block[157:257]))
+    return _Header(path, size if holds_data else 0, kind, target)
 
 
 def _number(field: bytes) -> int:
@@ -157,9 +190,9 @@ def _text(field: bytes) -> str:
 
 
 def _extension(header: _Header, data: bytes, last: str) -> dict[str, str]:
-    """Return the `path` and `size` that an extension header gives for the next entry."""
-    if header.kind == b"L":
-        return {"path": _text(data)}
+    """Return the `path`, `linkpath` and `size` that an extension header gives for the next entry."""
+    if header.kind in b"LK":
+        return {"path" if header.kind == b"L" else "linkpath": _text(data)}
     return _pax(data, last) if header.kind == b"x" else {}
 
 
@@ -170,7 +203,7 @@ def _pax(data: bytes, last: str) -> dict[str, str]:
         if not (space and length.isdigit() and len(length) < 8 and len(length) + 1 < int(length) <= len(data)):
             raise SourceBroken(f"the entry after {last} has a malformed pax header: the archive is damaged")
         key, _, value = data[len(length) + 1 : int(length) - 1].partition(b"=")
-        if key in (b"path", b"size"):
+        if key in (b"path", b"linkpath", b"size"):
             fields[key.decode()] = value.decode("utf-8", "backslashreplace")
         data = data[int(length) :]
     return fields

@@ -32,7 +32,7 @@ def named_workload(view: ReleaseView, text: str) -> Workload:
 
     Raises UnknownName if no workload matches, and SeveralWorkloads.
     """
-    if len(text.strip("/").split("/")) >= _FEWEST_PARTS:
+    if is_path(text):
         return parse_workload(text)
     matching = view.words.matches(parts_of(text))
     if len(matching) > 1:
@@ -40,6 +40,11 @@ def named_workload(view: ReleaseView, text: str) -> Workload:
     if not matching:
         raise no_match(view, text)
     return matching[0]
+
+
+def is_path(text: str) -> bool:
+    """Return True if a text is the path of a workload or a pattern, and not words."""
+    return len(text.strip("/").split("/")) >= _FEWEST_PARTS
 
 
 def no_match(view: ReleaseView, text: str) -> UnknownName:

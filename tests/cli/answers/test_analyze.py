@@ -40,6 +40,26 @@ def test_the_answer_equals_that_of_the_service(losslake: Run, lake: Lake) -> Non
         assert client.get("/v1/analysis/regimes", params=parameters).json() == answer
 
 
+def test_the_argument_names_workloads_as_the_option_does(losslake: Run, tmp_path: Path) -> None:
+    files = study_files({1: TrialOffer()}) | study_files({1: TrialOffer()}, workload="root/mnist/cnn/adam")
+    goal = ("--metric", "val/classification_error", "--target", "0.3", "--lake", tmp_path / "new")
+    losslake("ingest", unpacked(tmp_path / "logs", files), *goal[-2:])
+    both = losslake("analyze", "compare", "--workload", WORKLOAD, "--workload", "root/mnist/cnn/adam", *goal)
+    assert both.returncode == 0
+    for names in ((WORKLOAD, "root/mnist/cnn/adam"), ("cnn sgd", "mnist adam"), ("cnn", "sgd", "root/mnist/cnn/adam")):
+        assert losslake("analyze", "compare", *names, *goal).stdout == both.stdout
+    assert losslake("analyze", "compare", "sgd", "--workload", "adam", *goal).stdout == both.stdout
+    several = losslake("analyze", "regimes", "mnist", "cnn", *goal).stderr
+    assert several.startswith("losslake: 'mnist cnn' matches 2 workloads: give more words")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_analysis_of_workloads_takes_them_as_an_argument(losslake: Run, name: str) -> None:
+    (question,) = (each for each in ANALYSES if each.path == PREFIX + name)
+    text = losslake("analyze", name, "--help").stdout
+    assert ("[WORKLOAD]…" in text) == ("workload" in question.parameters.model_fields)
+
+
 def test_a_table_has_a_headline_and_names_omissions(losslake: Run) -> None:
     text = losslake("analyze", "regimes", *OPTIONS).stdout
     assert f"{WORKLOAD}: val/classification_error < 0.3, release 1" in text
@@ -71,7 +91,7 @@ def test_missing_metric_and_target_come_from_the_goal(losslake: Run, tmp_path: P
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ((), "give --workload: 'losslake analyze regimes --help' describes it"),
+        ((), "give WORKLOAD: 'losslake analyze regimes --help' describes it"),
         (
             ("--workload", WORKLOAD),
             f"give --metric and --target: {WORKLOAD} has no goal as a default; metrics are ",

@@ -175,6 +175,48 @@ def test_links_in_a_folder_are_not_followed(tmp_path: Path) -> None:
     assert {entry.path for entry in entries if isinstance(entry, Refused)} == {"link.csv", "up"}
 
 
+def test_links_in_a_folder_to_what_it_holds_are_skipped(tmp_path: Path) -> None:
+    folder = unpacked(tmp_path / "wandb", {"run-1/a.csv": b"1", "run-1/logs/debug.csv": b"2"})
+    (folder / "latest-run").symlink_to("run-1")
+    (folder / "debug.csv").symlink_to(folder / "run-1/logs/debug.csv")
+    (folder / "latest").symlink_to("latest-run")
+    (folder / "here").symlink_to(".")
+    (folder / "lost.csv").symlink_to("run-2/a.csv")
+    (folder / "run-1" / "up").symlink_to("..")
+    (folder / "loop.csv").symlink_to("loop.csv")
+    entries = members_of(folder)
+    assert [entry.path for entry in entries if isinstance(entry, Member)] == ["run-1/a.csv", "run-1/logs/debug.csv"]
+    # A link to nothing may be a run that is missing; one that leads up may stand for facts in its path.
+    assert [entry.path for entry in entries if isinstance(entry, Refused)] == [
+        "here",
+        "loop.csv",
+        "lost.csv",
+        "run-1/up",
+    ]
+
+
+@pytest.mark.parametrize("format_", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+def test_links_of_a_tar_to_what_the_same_folder_holds_are_skipped(tmp_path: Path, format_: int) -> None:
+    long = "offline-run-" + "1" * 120
+    links = {
+        "wandb/latest-run": long, "wandb/debug.csv": f"./{long}/debug.csv", "wandb/lost": "run-2",
+        "wandb/up": "../wandb", "wandb/out.csv": "/etc/passwd", "wandb/deep/x.csv": "debug.csv",
+    }  # fmt: skip
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=format_) as archive:
+        for path, target in links.items():
+            entry = tarfile.TarInfo(path)
+            entry.type, entry.linkname = tarfile.SYMTYPE, target
+            archive.addfile(entry)
+        file = tarfile.TarInfo(f"wandb/{long}/debug.csv")
+        file.size = 1
+        archive.addfile(file, io.BytesIO(b"1"))
+    entries = members_of(written(tmp_path / "links.tar", buffer.getvalue()))
+    assert [entry.path for entry in entries if isinstance(entry, Member)] == [f"wandb/{long}/debug.csv"]
+    refused = {entry.path for entry in entries if isinstance(entry, Refused)}
+    assert refused == {"wandb/lost", "wandb/up", "wandb/out.csv", "wandb/deep/x.csv"}
+
+
 def test_too_large_file_is_skipped_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("losslake_ingest.sources.tar", "losslake_ingest.sources.open", "losslake_ingest.sources.member"):
         monkeypatch.setattr(f"{module}.LARGEST_FILE", 100)

@@ -34,11 +34,13 @@ def check_paths(
     base: Lake | None = None,
     licence: str = "",
     claims: Sequence[Claim] = (),
+    release: int | None = None,
 ) -> Checked:
     """Check recorded runs and logs.
 
     scratch: an empty folder, which gets the runs as they would be sent, and the draft. base: the lake to compare with.
-    licence: of all runs; empty: each says its own. A claim without a run is of the only one. Raises LossLakeError.
+    licence: of all runs; empty: each says its own. A claim without a run is of the only one. release: of the base;
+    default: its newest. Raises LossLakeError.
     """
     conversion = prepare(paths, request, scratch / RUNS)
     if not conversion.runs:
@@ -46,7 +48,7 @@ def check_paths(
         reason = f" ({reasons[0]})" if reasons else ""
         raise LossLakeError(f"there is no run in {', '.join(map(str, paths))} that could be sent{reason}")
     spools = {name: read_spool(run.write(scratch / RUNS)) for name, run in conversion.runs.items()}
-    draft = make_draft(scratch / LAKE, [*spools.values()], base)
+    draft = make_draft(scratch / LAKE, [*spools.values()], base, release)
     named = [_named(claim, spools) for claim in claims]
     return Checked(conversion, spools, draft, check(Evidence(draft, spools, licence, named, base)))
 

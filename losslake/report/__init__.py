@@ -1,0 +1,1 @@
+"""A report of training runs beside stored ones: a Markdown document with figures and citations."""
