@@ -38,7 +38,7 @@ def create_app(lake: Lake | None, settings: DashboardSettings) -> FastAPI:
     """Return the application. lake: None for the runs alone."""
     index = RunIndex(Path(settings.live))
     app = create_lake_app(lake, settings) if lake is not None else _bare_app(settings)
-    add_dashboard(app.router, index, lake is not None)
+    add_dashboard(app.router, index, app.state.releases if lake is not None else None)
     running = app.router.lifespan_context
 
     @asynccontextmanager

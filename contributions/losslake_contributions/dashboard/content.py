@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from losslake.questions.release.view import ReleaseView
 from losslake.record.numbers import json_number
 from losslake_contributions.dashboard.groups import GroupMean, group_mean, groups_of
 from losslake_contributions.dashboard.index import Snapshot
@@ -24,6 +25,7 @@ from losslake_contributions.dashboard.query import (
     varying,
 )
 from losslake_contributions.dashboard.runs import LiveRun
+from losslake_contributions.dashboard.stored import StoredCurves, stored_curves
 from losslake_contributions.live.thinning import thinned
 from losslake_ingest.contracts.run_log import Scalar
 from losslake_schema.quantities import counted
@@ -41,10 +43,14 @@ _MOST_GROUPS = 50
 
 @dataclass(frozen=True)
 class Dashboard:
-    """A query of the runs as they are. metric: that is shown; None if nothing is measured. runs: that match."""
+    """A query of the runs as they are. metric: that is shown; None if nothing is measured. runs: that match.
+
+    view: the release whose curves are behind them; None for none.
+    """
 
     snapshot: Snapshot
     query: DashboardQuery
+    view: ReleaseView | None = None
     runs: Sequence[LiveRun] = field(init=False)
     metrics: Sequence[str] = field(init=False)
     metric: str | None = field(init=False)
@@ -166,6 +172,13 @@ class Dashboard:
         groups = groups_of(self.measured, self.query.group)
         return [group_mean(name, runs, self.metric, self.query.axis) for name, runs in groups.items()][:_MOST_GROUPS]
 
+    @property
+    def stored(self) -> StoredCurves | None:
+        """The stored curves behind those of the runs; None for none."""
+        if self.view is None or self.metric is None or self.query.stored == "none":
+            return None
+        return stored_curves(self.view, self.drawn, self.metric, self.query.axis)
+
     def group_names(self) -> list[tuple[str, str]]:
         """Return by what runs can be grouped, and how it is called."""
         seeds = [("group", "group")] if any(run.group for run in self.runs) else []
@@ -228,6 +241,7 @@ class Dashboard:
             "curves": [self.curve(run, self.points) for run in shown if run.version > since],
             "facts": {run.path: _numbered(self.facts(run)) for run in shown},
             "best": {run.path: best[1] for run in shown if self.metric and (best := self._best(run, self.metric))},
+            "stored": self.stored,
             "means": [_mean(mean) for mean in self.means if len(mean.at)],
         }
 

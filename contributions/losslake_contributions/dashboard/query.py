@@ -31,6 +31,8 @@ class DashboardQuery(BaseModel):
     """Only runs with these words; name=value compares a parameter, tag, group, state, name or workload."""
     group: Annotated[str, Field(max_length=200)] = ""
     """Groups with a mean: settings (all parameters but seeds), group, or a parameter; default: none."""
+    stored: Literal["near", "none"] = "near"
+    """The stored curves behind those of the runs: of the nearest workload, or none."""
     sort: Literal["name", "best"] = "name"
     """The order of the table."""
     page: Annotated[int, Field(ge=1, le=1_000_000)] = 1

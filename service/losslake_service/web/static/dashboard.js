@@ -6,7 +6,8 @@ import { drawParallel } from "./dashboard/parallel.js";
 import { element } from "./elements.js";
 import { counted } from "./numbers.js";
 import { numberOf } from "./values.js";
-import { colouring, showLegend } from "./viewer/colours.js";
+import { UNKNOWN, colouring, showLegend } from "./viewer/colours.js";
+import { curvesOf } from "./viewer/curves.js";
 import { offerMoves } from "./viewer/moves.js";
 import { Plot } from "./viewer/plot.js";
 import * as address from "./viewer/state.js";
@@ -14,7 +15,7 @@ import * as address from "./viewer/state.js";
 const PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 30_000;
 const REST_MS = 150;
-const CHOICES = ["metric", "axis", "group", "q"];
+const CHOICES = ["metric", "axis", "group", "q", "stored"];
 const choice = document.getElementById("choice");
 const said = document.getElementById("said");
 const figure = document.getElementById("viewer");
@@ -26,6 +27,7 @@ const curves = new Map();
 const rows = new Map();
 const plot = new Plot(figure.querySelector(".plot"), "Curves of the runs", remember, describe);
 let latest;
+let stored = { address: undefined, curves: [] };
 let version = 0;
 let asking;
 let timer;
@@ -58,7 +60,7 @@ function choose() {
   const query = new URLSearchParams(location.search);
   const before = query.get("axis");
   for (const name of CHOICES) {
-    const { value } = choice.elements[name];
+    const value = choice.elements[name]?.value;
     if (value && !(name === "axis" && value === "step")) query.set(name, value);
     else query.delete(name);
   }
@@ -108,6 +110,28 @@ function take(changes) {
   offer(choice.elements.group, changes.groups, choice.elements.group.value);
   document.getElementById("n-runs").textContent = counted(changes.n_runs, "run");
   draw();
+  if (latest.stored?.address !== stored.address) fetchStored(latest.stored?.address);
+}
+
+/** Fetches the stored curves behind those of the runs. address: undefined for none */
+async function fetchStored(address) {
+  stored = { address, curves: [] };
+  const own = stored;
+  if (!address) return draw();
+  try {
+    const { rows } = await jsonOf(await fetch(address));
+    own.curves = curvesOf(rows).map((curve) => ({ ...curve, name: `Stored trial ${curve.trial}` }));
+  } catch {
+    // The runs are shown without; the next change asks again.
+    own.address = "";
+  }
+  if (own === stored) draw();
+}
+
+/** Returns the stored curves on the axis that is chosen. */
+function storedCurves() {
+  if (choice.elements.axis.value === "step") return stored.curves;
+  return stored.curves.map((curve) => ({ ...curve, steps: curve.steps.map((step) => step * curve.batchSize) }));
 }
 
 function isSame(one, other) {
@@ -160,9 +184,12 @@ function draw() {
   figure.hidden = !shown.length;
   const colourOf = new Map(shown.map((curve) => [curve.trial, colours.of(curve)]));
   if (shown.length) {
+    const behind = storedCurves();
+    const grey = UNKNOWN[dark.matches ? "dark" : "light"];
+    if (behind.length) colours.legend.entries.push({ text: "stored trials", count: behind.length, colour: grey });
     plot.draw({
-      curves: shown,
-      colours: [...colourOf.values()],
+      curves: [...behind, ...shown],
+      colours: [...behind.map(() => grey), ...colourOf.values()],
       bests: [],
       means: means.map((mean) => meanCurve(mean, colourOf.get(mean.runs[0]))),
       goal: latest.direction && { direction: latest.direction },
@@ -216,9 +243,10 @@ function meanCurve({ name, places, values, low, high }, colour) {
 }
 
 function notes() {
+  const about = latest.stored ? `${latest.stored.about} ` : "";
   const texts = latest.means.map(({ name, runs }) => `${name}: ${counted(runs.length, "run")}`);
-  if (!texts.length) return "";
-  return `Thick lines: the mean as far as all runs of a group have values, with one standard deviation. ${texts.join("; ")}.`;
+  if (!texts.length) return about;
+  return `${about}Thick lines: the mean as far as all runs of a group have values, with one standard deviation. ${texts.join("; ")}.`;
 }
 
 /** Says which curve a mark is on, and what was measured there. mark: undefined for none */
