@@ -19,6 +19,7 @@ from losslake_service.app import create_app as create_lake_app
 from losslake_service.operation.metrics import ServerMetrics
 from losslake_service.operation.operate import operate
 from losslake_service.problems import add_problem_handlers
+from losslake_service.routes.readiness import readiness
 from losslake_service.routes.reading import add_undocumented_route
 from losslake_service.settings import Settings
 from losslake_service.web.problem_page import problem_page
@@ -68,6 +69,7 @@ def _bare_app(settings: DashboardSettings) -> FastAPI:
 
     add_undocumented_route(app.router, "/", home)
     add_undocumented_route(app.router, "/healthz", health)
+    app.include_router(readiness({"folder": Path(settings.live).stat}))
     add_undocumented_route(app.router, f"{PREFIX}{{digest}}/{{name:path}}", static_file)
     metrics = ServerMetrics()
     operate(app, settings, metrics, metrics.refresh_server)

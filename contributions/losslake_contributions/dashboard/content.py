@@ -99,7 +99,9 @@ class Dashboard:
     @cached_property
     def differing(self) -> Sequence[str]:
         """The names of the facts in which the runs differ, at most as many as the table has columns for."""
-        return varying(self.runs)[:_MOST_COLUMNS]
+        # A single run has what tells it apart from the others.
+        runs = self.runs if len(self.runs) > 1 else [*(self.snapshot.runs or {}).values()]
+        return varying(runs)[:_MOST_COLUMNS]
 
     def _places(self, run: LiveRun) -> Floats | None:
         """Return the places of the kept values of a run on the axis; None if it has none."""
@@ -133,7 +135,7 @@ class Dashboard:
         facts: dict[str, object] = {
             "batch_size": run.batch_size,
             **run.parameters,
-            "state": f"{run.state}: {run.status}" if run.status else run.state,
+            "state": f"finished: {run.status}" if run.state == "finished" else run.state,
             "group": run.group,
             "tags": ", ".join(run.tags),
             "last step": None if run.last_step is None else f"{run.last_step:,}",

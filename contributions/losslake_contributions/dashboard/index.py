@@ -69,11 +69,12 @@ class RunIndex:
                 self.refresh()
             except Exception:  # noqa: BLE001 - whatever it is, the next read may do better
                 _log.exception("the runs of a folder can't be read")
-            # A large folder leaves half of the time to others.
-            self._stops.wait(max(SECONDS_BETWEEN_READS, time.monotonic() - started))
+            # A large folder leaves half of the time to others, once it was read.
+            pause = max(SECONDS_BETWEEN_READS, time.monotonic() - started)
+            self._stops.wait(0 if self._sampled else pause)
 
     def refresh(self) -> None:
-        """Read what is new. Runs with many lines are sampled first, so that there is something to see."""
+        """Read what is new; of long runs samples first, so that there is something to see, and some of them whole."""
         found = _Found(self.folder)
         paths = dict.fromkeys(found.recorded)
         for path in self._recorded.keys() - paths.keys():
@@ -82,7 +83,7 @@ class RunIndex:
             if path not in self._recorded:
                 self._recorded[path] = RecordedReader(self.folder, path)
         self._drop({path for path in self._runs if path not in paths} - self._logged.runs.keys())
-        self._pass(paths, found.notes, is_sample_enough=True)
+        self._read_new(paths, found.notes)
         self._drop(self._logged.refresh(found.files))
         for run in self._logged.changed:
             self._put(run)
@@ -90,16 +91,23 @@ class RunIndex:
         for run in [run for run in self._runs.values() if run.state != run.state_at(now)]:
             self._put(run)
         self._publish(found.notes)
-        self._pass(list(self._sampled), found.notes, is_sample_enough=False)
+        # What grows meanwhile isn't left until all of it is read.
+        ends = time.monotonic() + SECONDS_BETWEEN_READS
+        for run in sorted((self._runs[path] for path in self._sampled), key=lambda run: -run.seen_at):
+            if self._stops.is_set() or time.monotonic() > ends:
+                break
+            whole = self._recorded[run.path].refresh()
+            if whole is not None:
+                self._put(whole)
         self._publish(found.notes)
 
-    def _pass(self, paths: Iterable[str], notes: Sequence[str], *, is_sample_enough: bool) -> None:
-        """Read what is new of recorded runs; show it now and then."""
+    def _read_new(self, paths: Iterable[str], notes: Sequence[str]) -> None:
+        """Read what is new of recorded runs, samples of long ones; show it now and then."""
         shown_at = time.monotonic()
         for path in paths:
             if self._stops.is_set():
                 return
-            run = self._recorded[path].refresh(is_sample_enough)
+            run = self._recorded[path].refresh(is_sample_enough=True)
             if run is not None:
                 self._put(run)
             if time.monotonic() - shown_at > _MOST_CHANGED_AT_ONCE:

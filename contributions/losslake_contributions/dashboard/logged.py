@@ -18,7 +18,7 @@ from losslake_ingest.contracts.rules import BadMapping, Refusal, Rule, SourceBro
 from losslake_ingest.contracts.run_log import Damage, LoggedRows, RunLog
 from losslake_ingest.contracts.study import LARGEST_EXACT_INTEGER, Curves
 from losslake_ingest.formats.format import Format
-from losslake_ingest.mapping.mapping import LogMapping
+from losslake_ingest.mapping.mapping import MAPPING_NAME, LogMapping
 from losslake_ingest.mapping.metrics import guess_metric
 from losslake_ingest.mapping.place import PlacedRun, place
 from losslake_ingest.pipeline.reading import Request, detect, with_defaults
@@ -90,7 +90,8 @@ class LoggedReader:
             lambda path: f"{prefix}{path}" in self._files and self._belongs(prefix, f"{prefix}{path}"),
         )
         try:
-            mapping = Request().mapping_for(self._mapped(part))
+            mapped = self._mapped(part)
+            mapping = Request().mapping_for(mapped) if mapped is not None else LogMapping()
             every = Request().formats_for(mapping)
             detected = detect(source, list(every.values()), lambda _: True)
             for name in detected.files:
@@ -102,13 +103,12 @@ class LoggedReader:
     def _belongs(self, prefix: str, path: str) -> bool:
         return path.startswith(prefix) if prefix else "/" not in path
 
-    def _mapped(self, part: str) -> Path:
-        """Return the nearest folder with a mapping, from a part up to the folder that is shown."""
-        while part:
-            if f"{part}/losslake.toml" in self._files:
-                return self._folder / part
-            part = part.rpartition("/")[0]
-        return self._folder
+    def _mapped(self, part: str) -> Path | None:
+        """Return the nearest folder with a mapping that is no link, from a part up to the folder that is shown."""
+        for folder in (*reversed([*_with_folders(part)]), ""):
+            if f"{folder}/{MAPPING_NAME}".lstrip("/") in self._files:
+                return self._folder / folder
+        return None
 
     def _of_format(
         self, source: Source, each: Format, mapping: LogMapping, prefix: str
@@ -149,7 +149,7 @@ class LoggedReader:
 
     def _why(self, refusal: Refusal) -> str:
         """Return why an ingest would refuse a run, as a sentence."""
-        missing = [each.what for each in refusal.missing]
+        missing = [each.what.removesuffix(" is unknown") for each in refusal.missing]
         if missing:
             return f"It doesn't state {joined(missing)}: shown as it was logged."
         return _sentence(refusal.message.replace(str(self._folder), ""))

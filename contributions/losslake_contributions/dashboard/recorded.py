@@ -49,6 +49,7 @@ class RecordedReader:
     def __init__(self, root: Path, path: str) -> None:
         self._root, self._folder, self._path = root, root / path, path
         self._seen: object = None
+        self._is_sampled = False
         self._forget()
 
     def _forget(self) -> None:
@@ -66,16 +67,14 @@ class RecordedReader:
             segments = segments_in(self._folder)
             sizes = {each.name[:2]: each.file.stat().st_size for each in segments}
             seen = (sizes, *map(self._mark, (RUN, END, HEARTBEAT)))
-            if seen == self._seen:
+            if seen == self._seen and (is_sample_enough or not self._is_sampled):
                 return None
             run = self._run(segments, sizes, is_sample_enough)
         except OSError as error:
-            self._seen = None
             return self._broken(f"It can't be read ({error.strerror}).")
         except BadSpool as error:
-            self._seen = None
             return self._broken(f"It can't be read: {str(error).replace(f'{self._root}/', '')}.")
-        self._seen = None if run.is_sampled else seen
+        self._seen, self._is_sampled = seen, run.is_sampled
         return run
 
     def _mark(self, name: str) -> tuple[float, int] | None:
@@ -85,7 +84,11 @@ class RecordedReader:
             return None
         return status.st_mtime, status.st_size
 
-    def _broken(self, note: str) -> LiveRun:
+    def _broken(self, note: str) -> LiveRun | None:
+        """Return the run that can't be read; None if it couldn't before, for the same reason."""
+        if self._seen == note:
+            return None
+        self._seen = note
         return LiveRun(self._path, _name(self._path), 0.0, notes=(note,))
 
     def _run(

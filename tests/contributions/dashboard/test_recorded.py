@@ -145,7 +145,10 @@ def test_run_that_lacks_facts_says_so_and_shows_its_curve(tmp_path: Path, facts:
 def test_broken_run_says_what_is_wrong_without_the_path_of_the_folder(tmp_path: Path) -> None:
     folder = begin(tmp_path / "run")
     (folder / RUN).write_bytes((folder / RUN).read_bytes()[:60])
-    run = read(folder)
+    reader = RecordedReader(tmp_path, "run")
+    run = reader.refresh()
+    assert run is not None
+    assert reader.refresh() is None
     assert run.notes == ("It can't be read: run/run.json is no JSON object: copy the folder of the run again.",)
 
 

@@ -38,7 +38,7 @@ let isPlaced = false;
 offerMoves(plot, controls, () => {});
 choice.addEventListener("submit", (event) => {
   event.preventDefault();
-  choose();
+  choose(event);
 });
 choice.addEventListener("change", choose);
 choice.elements.q.addEventListener("input", choose);
@@ -55,11 +55,11 @@ document.getElementById("runs").addEventListener("click", ({ target }) => {
 });
 ask();
 
-/** Shows what the form says, from the start. */
-function choose() {
+/** Shows what the form says, from the start. target: the control that changed, or the form that was sent */
+function choose({ target }) {
   const query = new URLSearchParams(location.search);
   const before = query.get("axis");
-  for (const name of CHOICES) {
+  for (const name of CHOICES.includes(target.name) ? [target.name] : CHOICES) {
     const value = choice.elements[name]?.value;
     if (value && !(name === "axis" && value === "step")) query.set(name, value);
     else query.delete(name);
@@ -163,7 +163,7 @@ function offer(select, options, value) {
 
 function view() {
   state.log = (controls.logx.checked ? "x" : "") + (controls.logy.checked ? "y" : "");
-  state.colour = controls.colour.value;
+  if (!controls.colour.disabled) state.colour = controls.colour.value;
   state.smooth = Number(controls.smooth.value);
   draw();
   remember();
@@ -176,8 +176,7 @@ function draw() {
   const means = latest.means;
   const facts = means.length ? groupFacts(means) : factsOf(latest.facts);
   const names = [...facts.keys()];
-  if (!names.includes(state.colour)) state.colour = "";
-  const named = state.colour || names[0];
+  const named = names.includes(state.colour) ? state.colour : names[0];
   offer(controls.colour, names.map((name) => [name, name]), named);
   controls.colour.disabled = means.length > 0;
   const colours = colouring(shown, facts.get(named) ?? new Map(), dark.matches);
