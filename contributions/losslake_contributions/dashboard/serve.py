@@ -22,9 +22,11 @@ def serve(settings: DashboardSettings) -> None:
         raise LossLakeError(f"--live {folder}: there is no such folder: give the one with your runs")
     if settings.workers != 1:
         raise LossLakeError("--live works in one process: leave --workers out")
-    if not (is_loopback(settings.host) or settings.allow_viewers):
-        why = f"whoever can connect to {settings.host} would see all runs in {folder}, without a token"
-        raise LossLakeError(f"{why}: leave --host out, or add --allow-viewers if they may")
+    is_reachable = not is_loopback(settings.host) or not settings.is_private
+    if is_reachable and not settings.allow_viewers:
+        why = f"whoever reaches the service from elsewhere would see all runs in {folder}, without a token"
+        advice = "leave --host, public_url and allowed_hosts out, or add --allow-viewers if they may"
+        raise LossLakeError(f"{why}: {advice}")
 
     def prepare() -> Greeting:
         lake = _lake(settings)

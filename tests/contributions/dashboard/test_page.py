@@ -18,6 +18,10 @@ from losslake_schema.errors import LossLakeError
 from tests.contributions.dashboard.recorded_runs import begin, end, loss_rows, write
 from tests.servers.processes import wait_until
 
+REACHABLE = (
+    "whoever reaches the service from elsewhere would see all runs in ., without a token: leave --host, public_url "
+    "and allowed_hosts out, or add --allow-viewers if they may"
+)
 HOSTILE = "<script>alert(1)</script>\u202e"
 
 
@@ -121,13 +125,9 @@ def test_without_a_lake_the_start_page_leads_to_the_runs(tmp_path: Path) -> None
     [
         ({"live": "nowhere"}, "--live nowhere: there is no such folder: give the one with your runs"),
         ({"workers": 2}, "--live works in one process: leave --workers out"),
-        (
-            {"host": "0.0.0.0", "allowed_hosts": ("x",)},
-            (
-                "whoever can connect to 0.0.0.0 would see all runs in ., without a token: leave --host out, or add "
-                "--allow-viewers if they may"
-            ),
-        ),
+        ({"host": "0.0.0.0"}, REACHABLE),
+        ({"public_url": "https://lake.example"}, REACHABLE),
+        ({"allowed_hosts": ("lake.example",)}, REACHABLE),
     ],
 )
 def test_server_is_refused_with_one_line(settings: dict[str, Any], message: str) -> None:

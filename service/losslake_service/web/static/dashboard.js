@@ -231,7 +231,7 @@ function factsOf(byRun) {
   }
   const count = Object.keys(byRun).length;
   const differs = (values) => new Set(values.values()).size > 1 || values.size < count;
-  const differing = [...facts].filter(([name, values]) => name !== "run" && differs(values));
+  const differing = [...facts].filter(([name, values]) => name !== "run" && differs(values)).sort(([, one], [, other]) => other.size - one.size);
   const [run] = facts;
   return new Map(count > 8 && differing.length ? [...differing, run] : [run, ...differing]);
 }
