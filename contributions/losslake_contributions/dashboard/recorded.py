@@ -122,7 +122,7 @@ class RecordedReader:
         return LiveRun(
             self._path,
             _text(stated.get("name")) or _name(self._path),
-            max((mark[0] for mark in map(self._mark, (RUN, HEARTBEAT, END)) if mark), default=0.0),
+            self._seen_at(segments),
             status=_text(end.get("status")) if end is not None else None,
             tags=_tags(stated.get("tags")),
             group=_text(stated.get("group")),
@@ -135,6 +135,11 @@ class RecordedReader:
             notes=(*notes, *self._faults),
             is_sampled=is_sampled,
         )
+
+    def _seen_at(self, segments: Sequence[Segment]) -> float:
+        """Return when the recorder showed last that it goes on."""
+        names = (RUN, HEARTBEAT, END, *(each.path for each in segments[-1:]))
+        return max((mark[0] for mark in map(self._mark, names) if mark), default=0.0)
 
     def _grow(self, segments: Sequence[Segment], sizes: Mapping[tuple[int, int], int]) -> None:
         """Read the lines that are new; all of them where they replace earlier ones."""

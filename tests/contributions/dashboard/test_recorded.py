@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,14 @@ def test_growing_run_is_the_same_as_the_whole_whatever_is_rewound_or_repeated(
         write(folder, rows, attempt, 1, from_step)
         run = reader.refresh() or run
     assert points(run or read(folder)) == points(read(folder)) == expected
+
+
+def test_run_without_a_heartbeat_is_running_while_lines_come(tmp_path: Path) -> None:
+    folder = begin(tmp_path / "run")
+    write(folder, loss_rows([0]))
+    os.utime(folder / RUN, (100, 100))
+    os.utime(folder / "0001/000001.jsonl", (200, 200))
+    assert [read(folder).state_at(now) for now in (259.0, 261.0)] == ["running", "silent"]
 
 
 def test_lines_that_a_crash_took_back_are_forgotten(tmp_path: Path) -> None:
