@@ -147,13 +147,16 @@ class Dashboard:
         return {"path": run.path, "name": run.name, "state": run.state, "notes": run.notes, "cells": cells}
 
     def curve(self, run: LiveRun, points: int) -> dict[str, Any]:
-        """Return the curve of a run, thinned to about as many points, with its best value."""
+        """Return the curve of a run, thinned to about as many points, with its best values."""
         assert self.metric is not None
         series, places = run.series[self.metric], self._places(run)
         assert places is not None
         at = np.flatnonzero(np.isfinite(places))
-        best = [int(series.value[at].argmin()), int(series.value[at].argmax())] if len(at) else []
-        shown = at[thinned(series.value[at], points, *best)]
+        kept: list[int] = []
+        if "x" in self.query.log and len(at):
+            # Thinning is even in steps, of which a logarithmic axis shows the first ones best.
+            kept = (np.geomspace(1, len(at), points).astype(np.int64) - 1).tolist()
+        shown = at[thinned(series.value[at], points + len(kept), *kept)]
         return {
             "path": run.path,
             "name": run.name,

@@ -133,3 +133,13 @@ def test_without_a_lake_the_start_page_leads_to_the_runs(tmp_path: Path) -> None
 def test_server_is_refused_with_one_line(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(LossLakeError, match=f"^{re.escape(message)}$"):
         serve(DashboardSettings.model_validate({"live": ".", **settings}))
+
+
+def test_long_curve_on_a_logarithmic_axis_has_its_first_steps(tmp_path: Path) -> None:
+    write(begin(tmp_path / "run"), loss_rows(range(900)))
+    with dashboard(tmp_path) as client:
+        (linear,) = wait_for_runs(client, 1)["curves"]
+        (logarithmic,) = changes(client, log="x")["curves"]
+    assert linear["places"][:3] != [0, 1, 2]
+    assert logarithmic["places"][:9] == [0, 1, 2, 3, 4, 5, 6, 7, 8]
+    assert len(linear["places"]) <= len(logarithmic["places"]) <= 800

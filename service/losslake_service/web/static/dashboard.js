@@ -161,12 +161,17 @@ function offer(select, options, value) {
   select.value = value ?? "";
 }
 
-function view() {
+function view({ target }) {
   state.log = (controls.logx.checked ? "x" : "") + (controls.logy.checked ? "y" : "");
   if (!controls.colour.disabled) state.colour = controls.colour.value;
   state.smooth = Number(controls.smooth.value);
   draw();
   remember();
+  if (target !== controls.logx) return;
+  // On a logarithmic axis, other values are seen.
+  address.write({ ...state, ...plot.ranges(), selected: plot.selected?.line.curve.trial });
+  version = 0;
+  ask();
 }
 
 /** Draws everything in the current state. */
@@ -184,7 +189,8 @@ function draw() {
   const colourOf = new Map(shown.map((curve) => [curve.trial, colours.of(curve)]));
   if (shown.length) {
     const behind = storedCurves();
-    const grey = UNKNOWN[dark.matches ? "dark" : "light"];
+    // Fainter than curves whose colour isn't known.
+    const grey = `${UNKNOWN[dark.matches ? "dark" : "light"]}66`;
     if (behind.length) colours.legend.entries.push({ text: "stored trials", count: behind.length, colour: grey });
     plot.draw({
       curves: [...behind, ...shown],
