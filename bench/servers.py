@@ -69,9 +69,17 @@ def contributions(lake: Path, settings: Mapping[str, str] = MappingProxyType({})
 
 
 @contextmanager
-def _running(command: Sequence[str], lake: Path, settings: Mapping[str, str]) -> Iterator[Server]:
+def dashboard(runs: Path) -> Iterator[Server]:
+    """Run the dashboard of a folder of runs, without a lake and without log lines."""
+    with _running([*PROGRAM, "serve", "--live", str(runs)], None, {"LOSSLAKE_LOG_FORMAT": "off"}) as server:
+        yield server
+
+
+@contextmanager
+def _running(command: Sequence[str], lake: Path | None, settings: Mapping[str, str]) -> Iterator[Server]:
     port = _free_port()
-    whole = [*command, "--lake", str(lake), "--port", str(port)]
+    over = ["--lake", str(lake)] if lake is not None else []
+    whole = [*command, *over, "--port", str(port)]
     process = measure.start(whole, {**os.environ, **settings}, subprocess.DEVNULL)
     server = Server(port, process.pid)
     try:

@@ -11,6 +11,7 @@ import typer
 
 from losslake_cli.console import LakeOption, echo_all, print_error
 from losslake_cli.table import show_table
+from losslake_schema.errors import LossLakeError
 
 ConfigOption = Annotated[
     str | None,
@@ -36,15 +37,36 @@ def serve(
     port: Annotated[int | None, typer.Option(help="Port to listen on. Default: 8000.")] = None,
     workers: WorkersOption = None,
     allow_root: AllowRootOption = None,
+    live: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER", help="Show the runs that are recorded or logged in this folder, while they run, at /live."
+        ),
+    ] = None,
+    allow_viewers: Annotated[
+        bool, typer.Option("--allow-viewers", help="With --live: let whoever can connect see the runs.")
+    ] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Run the HTTP service until Ctrl-C."""
+    """Run the HTTP service until Ctrl-C.
+
+    With --live it shows the runs in a folder, too, without a token; then it needs no lake.
+    """
     limit_heaps()
     from losslake_service.serve import serve as run
     from losslake_service.settings import Settings, load_settings
 
     flags = {"lake": lake, "host": host, "port": port, "workers": workers, "allow_root": allow_root}
-    run(load_settings(Settings, config, flags).settings)
+    if live is None:
+        if allow_viewers:
+            raise LossLakeError("--allow-viewers is about the runs of --live FOLDER: give that, too")
+        run(load_settings(Settings, config, flags).settings)
+        return
+    from losslake_contributions.dashboard.app import DashboardSettings
+    from losslake_contributions.dashboard.serve import serve as run_dashboard
+
+    shown = {"live": live, "allow_viewers": allow_viewers or None}
+    run_dashboard(load_settings(DashboardSettings, config, flags | shown).settings)
 
 
 def serve_contributions(

@@ -157,12 +157,16 @@ class ServerSettings(BaseSettings):
         return tuple(named)
 
     @property
+    def is_private(self) -> bool:
+        """Return True if requests may name hosts of loopback only; raise LossLakeError if there is no host."""
+        return all(is_loopback(urlsplit(f"//{host}").hostname or "") for host in self.hosts)
+
+    @property
     def origins(self) -> tuple[str, ...]:
         """The origins whose pages may read responses; `*` for all."""
         if self.cors_origins != ("auto",):
             return self.cors_origins
-        is_private = all(is_loopback(urlsplit(f"//{host}").hostname or "") for host in self.hosts)
-        return () if is_private else ("*",)
+        return () if self.is_private else ("*",)
 
 
 class Settings(ServerSettings):

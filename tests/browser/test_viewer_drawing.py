@@ -27,7 +27,7 @@ _TRACE = """({ trace }, [steps, values, view, box]) => {
 }""".replace("RECORDED", _RECORDED)
 _AXES = """({ drawAxes }, [view, box]) => {
   RECORDED
-  drawAxes(context, { box, label: '' }, view, '', {});
+  drawAxes(context, { box, label: '' }, view, { log: '' }, {});
   return drawn.filter(([name]) => name === 'fillText');
 }""".replace("RECORDED", _RECORDED)
 _NEAREST = """({ nearestLine }, [steps, values, point]) => {

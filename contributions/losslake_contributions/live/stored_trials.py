@@ -20,7 +20,6 @@ from losslake.questions.steps_to_target import QUESTION, StepsToTargetParameters
 from losslake.questions.trials.comparable_trials import comparable_trials
 from losslake.questions.trials.search import open_search
 from losslake.questions.trials.selection import Goal, Selection
-from losslake_contributions.protocol.contributions import RunFacts
 from losslake_schema.names import CHANGES, Study, Trial, Workload
 from losslake_schema.statuses import INFEASIBLE
 from losslake_service.web.goals import PageGoal
@@ -48,8 +47,8 @@ class Candidate:
         return [size for size, metrics in pairs if size != CHANGES and metric in metrics]
 
 
-def candidates(view: ReleaseView, run: RunFacts) -> list[Candidate]:
-    """Return the stored workloads that a run may be shown beside, the nearest first.
+def candidates(view: ReleaseView, run: Workload, batch_unit: str) -> list[Candidate]:
+    """Return the stored workloads that a run of a workload may be shown beside, the nearest first.
 
     They have its data set and model, and their batch sizes count the same thing.
     """
@@ -57,9 +56,10 @@ def candidates(view: ReleaseView, run: RunFacts) -> list[Candidate]:
     for workload, facts in view.workloads.items():
         if (workload.dataset, workload.model) != (run.dataset, run.model):
             continue
-        if {*view.batch_units(facts)} == {run.batch_unit}:
-            is_own = (workload.collection, workload.optimizer) == (run.collection, run.optimizer)
-            near.append(Candidate(facts, NEARNESS[0 if is_own else 1 if workload.optimizer == run.optimizer else 2]))
+        if {*view.batch_units(facts)} == {batch_unit}:
+            near.append(
+                Candidate(facts, NEARNESS[0 if workload == run else 1 if workload.optimizer == run.optimizer else 2])
+            )
     return sorted(near, key=lambda each: NEARNESS.index(each.nearness))
 
 

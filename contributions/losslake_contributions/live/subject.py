@@ -18,6 +18,7 @@ from losslake_contributions.live.stored_trials import (
     trials_to_compare,
 )
 from losslake_contributions.protocol.contributions import RunFacts
+from losslake_schema.names import Workload
 from losslake_schema.reached import DEFAULT_COMPARATOR, comparator_named
 from losslake_schema.registry import metric_named
 from losslake_service.web.goals import PageGoal, goals_of, last_of_held_out, page_goal, usual_metric
@@ -59,7 +60,7 @@ def subject_of(query: LiveQuery, run: RunFacts, measured: Sequence[str], view: R
     Raises UnknownName for a metric that the run neither measures nor has a goal for, and for another workload than
     one of the candidates; BadParameter for a target that the metric can't have.
     """
-    offered = candidates(view, run) if view is not None else []
+    offered = candidates(view, _workload(run), run.batch_unit) if view is not None else []
     metrics = list(dict.fromkeys([*measured, *(goal.metric for goal in run.goals)]))
     metric = _metric(query.metric, run, measured, metrics, view, offered)
     candidate = _candidate(query.workload, metric, offered)
@@ -77,6 +78,10 @@ def subject_of(query: LiveQuery, run: RunFacts, measured: Sequence[str], view: R
                 notes.append(f"The stored trials aren't compared: {error}.")
         notes += _about_sizes(candidate, metric, stored, run)
     return Subject(metric, metrics, goal, goals, candidate, offered, sizes, trials, to_compare, notes)
+
+
+def _workload(run: RunFacts) -> Workload:
+    return Workload(run.collection, run.dataset, run.model, run.optimizer)
 
 
 def direction_of(metric: str, run: RunFacts, view: ReleaseView | None) -> str | None:

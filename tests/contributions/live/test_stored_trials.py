@@ -53,7 +53,7 @@ def subject(run: RunFacts, view: ReleaseView | None, measured: Sequence[str] = (
 
 
 def test_nearest_workload_comes_first(view: ReleaseView) -> None:
-    found = [(str(each.workload), each.nearness) for each in candidates(view, run_of())]
+    found = [(str(each.workload), each.nearness) for each in candidates(view, SAME, "examples")]
     assert found == [
         ("small/mnist/cnn/sgd", "this run's workload"),
         ("another/mnist/cnn/sgd", "same data set, model and optimizer"),
@@ -63,7 +63,7 @@ def test_nearest_workload_comes_first(view: ReleaseView) -> None:
 
 
 def test_workload_whose_batch_size_counts_something_else_is_no_candidate(view: ReleaseView) -> None:
-    found = candidates(view, run_of(batch_unit="tokens"))
+    found = candidates(view, SAME, "tokens")
     assert [each.workload.collection for each in found] == ["tokens"]
 
 

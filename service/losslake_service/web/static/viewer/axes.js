@@ -10,7 +10,7 @@ const NUMBERS = new Intl.NumberFormat("en", { maximumSignificantDigits: 6 });
 const APART = { x: 75, y: 45 };
 
 /** Draws the axes, the grid and the label of a panel. */
-export function drawAxes(context, { box, label }, view, log, { text, quiet, line }) {
+export function drawAxes(context, { box, label }, view, { log, axis = "step" }, { text, quiet, line }) {
   const [right, bottom] = [box.left + box.width, box.top + box.height];
   context.font = FONT;
   context.lineWidth = 1;
@@ -33,7 +33,7 @@ export function drawAxes(context, { box, label }, view, log, { text, quiet, line
   }
   context.rect(box.left + 0.5, box.top + 0.5, box.width, box.height);
   context.stroke();
-  context.fillText("step", right, bottom + 31);
+  context.fillText(axis, right, bottom + 31);
   context.textAlign = "left";
   context.fillStyle = text;
   context.fillText(label, box.left, box.top - 7);

@@ -8,7 +8,7 @@ const MOST_GROUPS = 8;
 // Okabe and Ito's, which the colour blind can tell apart; dark ones are lighter on a dark ground.
 const LIGHT = ["#0072b2", "#b85000", "#00795a", "#a0478a", "#6b6100", "#2f7fb0", "#222222", "#8a5a2b"];
 const DARK = ["#56b4e9", "#ff9e4a", "#35d0a5", "#e59acb", "#f0e442", "#9ecbff", "#ffffff", "#d6ab7d"];
-const UNKNOWN = { light: "#7d858d", dark: "#8a949e" };
+export const UNKNOWN = { light: "#7d858d", dark: "#8a949e" };
 const OTHERS = { light: "#b97878", dark: "#b56f6f" };
 // The part of viridis that is visible on the ground.
 const SPAN = { light: [0, 0.88], dark: [0.22, 1] };

@@ -65,7 +65,7 @@ function mayBeCut(curves, rows, points, isLog) {
 const nameOf = (batchSize) => batchSize ?? "scheduled";
 
 /** Returns the curves of evaluations that come trial by trial. */
-function curvesOf(rows) {
+export function curvesOf(rows) {
   const curves = [];
   let begin = 0;
   for (let end = 1; end <= rows.length; end++) {

@@ -6,6 +6,7 @@ import { drawAxes } from "./axes.js";
 import { extent } from "./extent.js";
 import { Layer, clip, trace } from "./layer.js";
 import { from, lineOf, nearestLine, scalesOf, to } from "./lines.js";
+import { meanOf, paintMeans } from "./means.js";
 import { panelAt, panelNear, panelsOf } from "./panels.js";
 
 // The picture is drawn anew when the view has rested for as many ms; until then the last one is moved.
@@ -33,7 +34,8 @@ export class Plot {
     this.repaint = batched(() => this.paint());
     this.hover = batched((point) => this.point(this.nearest(point)));
     this.layer = new Layer(this.repaint);
-    new ResizeObserver(() => this.drawing && this.layOut()).observe(place);
+    // A plot that is hidden has no size.
+    new ResizeObserver(() => this.drawing && place.clientWidth && this.layOut()).observe(place);
     document.fonts.ready.then(this.repaint);
   }
 
@@ -47,6 +49,7 @@ export class Plot {
       const { line, at } = this[name] ?? {};
       this[name] = line && this.markOf(line.curve.trial, line.curve.steps[at]);
     }
+    this.means = (drawing.means ?? []).map((mean) => meanOf(mean, drawing));
     this.ownLine = drawing.ownRun && lineOf(drawing.ownRun, drawing);
     this.whole = extent(this.ownLine ? [...this.lines, this.ownLine] : this.lines, drawing.goal, drawing.log);
     this.view = { ...this.whole };
@@ -133,7 +136,9 @@ export class Plot {
   redraw() {
     const { dataset } = this.place.parentElement;
     delete dataset.drawn;
-    const alpha = Math.max(0.25, Math.min(0.9, 12 / Math.sqrt(this.lines.length)));
+    // Behind means, the curves are faint.
+    const share = this.means.length ? 0.4 : 1;
+    const alpha = share * Math.max(0.25, Math.min(0.9, 12 / Math.sqrt(this.lines.length)));
     const jobsOf = (name, alpha) => this.panels.flatMap(({ box, indexes }) =>
       indexes.map((index) => ({ line: this.lines[index], y: this.lines[index][name], box, alpha })));
     // Behind smoothed curves, the measured ones are faint.
@@ -147,10 +152,11 @@ export class Plot {
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     context.clearRect(0, 0, this.canvas.width, this.canvas.height);
     for (const panel of this.panels) {
-      drawAxes(context, panel, this.view, this.drawing.log, this.colours);
+      drawAxes(context, panel, this.view, this.drawing, this.colours);
       context.save();
       clip(context, panel.box);
       this.layer.place(context, panel.box, this.view);
+      paintMeans(context, this.means, panel.box, this.view, this.colours.ground);
       if (this.drawing.goal) this.paintTarget(context, panel.box);
       this.paintFront(context, panel);
       context.restore();
