@@ -23,6 +23,7 @@ from losslake.record.gaps import Gaps, stated
 from losslake.record.layout import LARGEST_STEP
 from losslake.record.sender import Sender
 from losslake.record.spool import Spool, facts_of, new_name
+from losslake.record.system import SECONDS_BETWEEN_SAMPLES, Sampler
 from losslake.record.writer import REWIND, SECONDS_TO_FINISH, Queue, Writer
 
 Status = Literal["COMPLETE", "INFEASIBLE", "INCOMPLETE"]
@@ -50,6 +51,7 @@ def start(
     resume: str | None = None,
     rank: int | None = None,
     live: str | None = None,
+    system: bool | float = False,
 ) -> Run:
     """Begin to record a run in a folder of its own, below `folder`; only on the process with rank 0.
 
@@ -67,6 +69,8 @@ def start(
         rank: of this process; by default as torchrun, Slurm or MPI state it.
         live: the URL of a contribution service, to which another process sends the run while it trains. That needs the
             extra `losslake[ingest]`, and a token in LOSSLAKE_TOKEN.
+        system: True or a number of seconds: record system metrics every 15 or so many seconds, in another thread. That
+            needs the extra `losslake[system]`.
 
     Raises ValueError for what isn't a workload, a batch size, a parameter, a goal, or a run to resume. If the folder
     can't be written, a warning is logged, and nothing is recorded.
@@ -93,7 +97,10 @@ def start(
     except OSError as error:
         _warn(f"the run isn't recorded: {error}")
         return Run(name, None)
-    return Run(name, spool, is_resumed=resume is not None, sender=_sender(place, live))
+    run = Run(name, spool, is_resumed=resume is not None, sender=_sender(place, live))
+    if system:
+        Sampler(run, SECONDS_BETWEEN_SAMPLES if system is True else system)
+    return run
 
 
 def _sender(place: Path, url: str | None) -> Sender | None:
@@ -144,6 +151,7 @@ class Run:
         self._status: Status | None = None
         self._ended = threading.Event()
         self._has_warned = False
+        self._last_step: int | None = None
         self._writer = Writer(spool, self._queue, is_resumed, self._ended) if spool is not None else None
         self._thread = threading.Thread(target=self._work, name="losslake-record", daemon=True)
         if spool is not None:
@@ -159,6 +167,11 @@ class Run:
     def n_dropped(self) -> int:
         """The number of measurements that aren't recorded: no numbers, or the queue was full."""
         return self._gaps.count + (self._writer.gaps.count if self._writer is not None else 0)
+
+    @property
+    def last_step(self) -> int | None:
+        """The step that was logged last; None before the first one and after a rewind."""
+        return self._last_step
 
     @property
     def is_finished(self) -> bool:
@@ -187,6 +200,7 @@ class Run:
                 return
             if not _IMMUTABLE.issuperset(map(type, numbers.values())):
                 numbers = self._numbers(numbers, at)
+            self._last_step = at
             call = (elapsed, at, len(numbers), *numbers, *numbers.values())
             if len(self._queue) > MOST_QUEUED:
                 self._keep(call)
@@ -206,6 +220,7 @@ class Run:
             at = _whole(step)
             if not 0 <= at <= LARGEST_STEP:
                 raise ValueError(step)
+            self._last_step = None
             self._queue_kept()
             self._queue.extend((0.0, at, REWIND))
         except Exception:  # noqa: BLE001 - as in log
