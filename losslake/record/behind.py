@@ -17,6 +17,7 @@ import logging
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -109,21 +110,23 @@ class Rows:
                 if step > self._step:
                     self.flush()
                     self._step = step
-            self._hold(data)
-            if commit or (commit is None and step is None):
-                if step is None:
-                    self._note_calls()
-                self.flush()
-                self._step += 1
+            try:
+                self._hold(data)
+            finally:  # whatever an object does: W&B has counted the call
+                if commit or (commit is None and step is None):
+                    self.flush()
+                    self._step += 1
+            if step is None:
+                self._note_calls()
 
     def record(self, values: Mapping[str, Any], step: int, is_counted: bool) -> None:
         """Record a whole row at a step. is_counted: the tool counted it."""
         with self._lock:
-            if is_counted:
-                self._note_calls()
             self._hold(values)
             self._step = step
             self.flush()
+            if is_counted:
+                self._note_calls()
 
     def _hold(self, values: Mapping[str, Any]) -> None:
         """Add values to the row. A later value of a name replaces the earlier one, with all that is nested in it."""
@@ -144,7 +147,7 @@ class Rows:
             if not row:
                 return
             axes = {self._steps} if self._steps else {axis for axis in self._axes.values() if axis}
-            self._last.update((axis, row[axis]) for axis in axes if axis in row)
+            self._last.update((axis, row[axis]) for axis in axes if row.get(axis) is not None)
             by_step: dict[Any, dict[str, Any]] = {}
             for name, value in row.items():
                 if name not in _NO_METRICS and name not in axes:
@@ -239,7 +242,8 @@ def _quietly(function: Callable[..., Any], *args: Any, **named: Any) -> None:
     try:
         function(*args, **named)
     except Exception as error:  # noqa: BLE001 - nothing of the recorder may reach the training
-        _LOGGER.warning("a call wasn't recorded: %s: %s", type(error).__name__, error)
+        with suppress(Exception):  # nor of a handler of warnings, or of the text of an error
+            _LOGGER.warning("a call wasn't recorded: %s: %s", type(error).__name__, error)
 
 
 def _leaves(values: Mapping[str, Any], prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
