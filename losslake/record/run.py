@@ -84,6 +84,8 @@ def start(
         goals=goals,
         notes=notes,
     )
+    if not isinstance(system, int | float) or not 0 <= system < threading.TIMEOUT_MAX:
+        raise ValueError(f"system {system!r}: give True, or the seconds between samples")
     name = resume if resume is not None else new_name()
     place = Path(folder) / name
     if resume is not None and (place.name != resume or resume in (".", "..")):

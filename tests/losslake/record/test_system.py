@@ -79,3 +79,10 @@ def test_missing_packages_are_one_line_and_nothing_is_sampled(
     run.finish()
     assert run.folder is not None
     assert curve(run.folder) == {"val/loss": {1: 1.0}}
+
+
+@pytest.mark.parametrize("system", ["yes", -1, float("nan"), float("inf"), None])
+def test_what_is_no_time_is_refused_before_anything_is_recorded(tmp_path: Path, system: object) -> None:
+    with pytest.raises(ValueError, match="give True, or the seconds between samples"):
+        losslake.record.start(**FACTS, folder=tmp_path, system=system)  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir())
