@@ -55,7 +55,38 @@ def json_lines_synced(folder: Path) -> tuple[Log, Callable[[], object]]:
     return log, file.close
 
 
-LOGGERS = (nothing, recorder, json_lines, json_lines_synced)
+def recorder_with_system(folder: Path) -> tuple[Log, Callable[[], object]]:
+    """Return the log of losslake.record, which samples the system ten times a second."""
+    import losslake.record
+
+    run = losslake.record.start(workload="a/b/c/d", batch_size=1, folder=folder, system=0.1)
+    return lambda step: run.log({"train/loss": 1 / step, "train/accuracy": 0.5}, step=step), run.finish
+
+
+def wandb_offline(folder: Path) -> tuple[Log, Callable[[], object]]:
+    """Return the log of W&B, offline."""
+    os.environ["WANDB_SILENT"] = "true"
+    import wandb
+
+    run = wandb.init(project="p", mode="offline", dir=folder)
+    return lambda step: run.log({"train/loss": 1 / step, "train/accuracy": 0.5}), run.finish
+
+
+def behind_wandb(folder: Path) -> tuple[Log, Callable[[], object]]:
+    """Return the same log of W&B, with losslake.record behind it."""
+    wandb_offline(folder)
+    import wandb
+
+    import losslake.record
+
+    run = wandb.run
+    assert run is not None
+    losslake.record.behind(run, workload="a/b/c/d", batch_size=1, folder=folder)
+    return lambda step: run.log({"train/loss": 1 / step, "train/accuracy": 0.5}), run.finish
+
+
+LOGGERS = (nothing, recorder, recorder_with_system, wandb_offline, behind_wandb, json_lines, json_lines_synced)
+SLOW = (wandb_offline, behind_wandb, json_lines_synced)
 
 
 def times(logger: Logger, calls: int, pause: float) -> list[float]:
@@ -88,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"{'microseconds':30} {'calls':>9} {'median':>10} {'99.9th':>12} {'longest':>12}")
     for logger in LOGGERS:
         name = logger.__name__
-        fast = min(calls, SLOW_CALLS) if logger is json_lines_synced else calls
+        fast = min(calls, SLOW_CALLS) if logger in SLOW else calls
         print(row(f"{name}, fast", in_own_process(times, logger, fast, 0.0).result), flush=True)
         print(row(f"{name}, paced", in_own_process(times, logger, min(calls, PACED), 0.001).result), flush=True)
 

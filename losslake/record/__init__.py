@@ -11,6 +11,7 @@ Recording never hurts a training: `log` only puts values into a queue, takes mic
 writes them. It needs nothing but Python's standard library. Documented in docs/recording.md.
 """
 
+from losslake.record.behind import behind
 from losslake.record.run import Run, start
 
-__all__ = ["Run", "start"]
+__all__ = ["Run", "behind", "start"]

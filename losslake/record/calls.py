@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from losslake.record.steps import StepCounter, whole_step
+from losslake.record.steps import StepBeside, StepCounter, whole_step
 from losslake.record.values import kind_of, shown_name
 
 # The keywords under which W&B and Trackio take the values.
@@ -61,11 +61,14 @@ class Calls:
             if is_counted:
                 self._note_counted(at)
             return values, ~at if is_counted else at
+        is_beside = isinstance(call.step, StepBeside)
         try:
-            at = whole_step(call.step)
+            at = whole_step(call.step.at if is_beside else call.step)
         except Exception:  # noqa: BLE001 - an object's own methods can raise anything
             self._lose(values, call.step, call.elapsed)
             return None
+        if is_beside:
+            return values, ~at if call.step.is_counted else at
         if _is_true(call.commit, default=False):
             self._steps.go_on(at)
         else:

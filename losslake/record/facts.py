@@ -43,13 +43,13 @@ def facts(
 ) -> dict[str, Any]:
     """Return the facts of a run as run.json has them, without its format. Raises ValueError with one line."""
     parts = workload.split("/") if isinstance(workload, str) else []
-    if len(parts) < 4 or not all(map(_is_name, parts)):
+    if len(parts) < 4 or not all(map(is_name, parts)):
         raise ValueError(
             f"workload {_shown(workload)}: give collection/dataset/model/optimizer, each of 1 to {_LONGEST_NAME} "
             "printable characters"
         )
     of_batches = _batch_size(batch_size)
-    if not (isinstance(batch_unit, str) and _is_name(batch_unit)):
+    if not (isinstance(batch_unit, str) and is_name(batch_unit)):
         raise ValueError(f"batch_unit {_shown(batch_unit)}: give what a batch counts, such as examples or tokens")
     for key, text in (("licence", licence), ("notes", notes)):
         if text is not None and not (isinstance(text, str) and 0 < len(text) <= _LONGEST_TEXT):
@@ -135,7 +135,7 @@ def _parameters(parameters: Mapping[str, Scalar]) -> dict[str, Any]:
     if len(parameters) > _MOST_PARAMETERS:
         raise ValueError(f"parameters: {len(parameters):,} of them; at most {_MOST_PARAMETERS:,} are recorded")
     for name, value in parameters.items():
-        if not isinstance(name, str) or not _is_name(name):
+        if not isinstance(name, str) or not is_name(name):
             raise ValueError(f"parameters: the name {_shown(name)} isn't a printable text of at most {_LONGEST_NAME}")
         if not isinstance(value, Scalar) or (isinstance(value, str) and len(value) > _LONGEST_TEXT):
             raise ValueError(f"parameters[{name!r}]: {_shown(value)}: give a number, a text, or true or false")
@@ -157,7 +157,7 @@ def _goal(goal: Mapping[str, Any]) -> dict[str, Any]:
     metric, target = goal["metric"], goal["target"]
     comparator, source = goal.get("comparator", "strict"), goal.get("source", "losslake.record")
     split, _, quantity = metric.partition("/") if isinstance(metric, str) else ("", "", "")
-    if not (_is_name(split) and _is_name(quantity) and "/" not in quantity):
+    if not (is_name(split) and is_name(quantity) and "/" not in quantity):
         raise ValueError(f"goals: the metric {_shown(metric)}: give split/quantity, as val/accuracy")
     if isinstance(target, bool) or not isinstance(target, int | float) or not math.isfinite(target):
         raise ValueError(f"goals: the target {_shown(target)} of {metric} isn't a finite number")
@@ -187,7 +187,8 @@ def _is_label(text: str) -> bool:
     return 0 < len(text) <= _LONGEST_NAME and text.isprintable() and text == text.strip()
 
 
-def _is_name(text: str) -> bool:
+def is_name(text: str) -> bool:
+    """Return True for a text that can name a part of a workload, a unit or a parameter."""
     is_printable = text.isprintable() and text == text.strip() and "\\" not in text
     return 0 < len(text) <= _LONGEST_NAME and is_printable and text not in (".", "..")
 

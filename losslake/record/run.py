@@ -26,7 +26,8 @@ from losslake.record.gaps import Gaps, LeftOut, stated, stated_names
 from losslake.record.layout import LARGEST_STEP
 from losslake.record.sender import Sender
 from losslake.record.spool import Spool, facts_of, new_name
-from losslake.record.steps import StepCounter, whole_step
+from losslake.record.steps import StepBeside, StepCounter, whole_step
+from losslake.record.system import SECONDS_BETWEEN_SAMPLES, Sampler
 from losslake.record.values import IMMUTABLE, numbers_of, shown, shown_name
 from losslake.record.writer import NEXT, REWIND, SECONDS_TO_FINISH, Queue, Writer
 
@@ -58,6 +59,7 @@ def start(
     name: str | None = None,
     group: str | None = None,
     tags: Sequence[str] = (),
+    system: bool | float = False,
 ) -> Run:
     """Begin to record a run in a folder of its own, below `folder`; only on the process with rank 0.
 
@@ -80,6 +82,8 @@ def start(
             number, values are multiplied by it; None leaves a name out.
         updates_per_log: the updates between two calls of `log` without a step, if it is always the same number.
         name, group, tags: of the run, for readers and filters.
+        system: True or a number of seconds: record system metrics every 15 or so many seconds, in another thread. That
+            needs the extra `losslake[system]`.
 
     Raises ValueError for what isn't a workload, a batch size, a parameter, a licence, a goal, a name of a metric, or a
     run to resume. If the folder can't be written, a warning is logged, and nothing is recorded.
@@ -100,6 +104,8 @@ def start(
         tags=tags,
         metrics=columns,
     )
+    if not isinstance(system, int | float) or not 0 <= system < threading.TIMEOUT_MAX:
+        raise ValueError(f"system {system!r}: give True, or the seconds between samples")
     folder_name = resume if resume is not None else new_name()
     place = Path(folder) / folder_name
     if resume is not None and (place.name != resume or resume in (".", "..")):
@@ -115,7 +121,11 @@ def start(
         return Run(folder_name, None)
     steps = StepCounter(spool.last_step, updates_per_log)
     sender = _sender(place, live)
-    return Run(folder_name, spool, is_resumed=resume is not None, sender=sender, metrics=columns, steps=steps)
+    is_resumed = resume is not None
+    run = Run(folder_name, spool, is_resumed=is_resumed, sender=sender, metrics=columns, steps=steps)
+    if system:
+        Sampler(run, SECONDS_BETWEEN_SAMPLES if system is True else system)
+    return run
 
 
 def _sender(place: Path, url: str | None) -> Sender | None:
@@ -178,6 +188,7 @@ class Run:
         self._ended = threading.Event()
         self._is_recording = spool is not None
         self._has_warned = False
+        self._last_step: int | None = None
         self._writer: Writer | None = None
         if spool is not None:
             show_url = self._show_url if sender is not None else lambda: None
@@ -206,6 +217,12 @@ class Run:
     def url(self) -> str | None:
         """The page of the run at the service that it is sent to; None until it is known."""
         return self._sender.url if self._sender is not None else None
+
+    @property
+    def last_step(self) -> StepBeside | None:
+        """The step that was logged last, for what is logged beside it; None before the first one and after a rewind."""
+        step = self._last_step
+        return None if step is None else StepBeside(max(step, ~step), step < 0)
 
     @property
     def is_finished(self) -> bool:
@@ -244,6 +261,7 @@ class Run:
             numbers = {**values}  # a copy, as another thread may change them
             if not IMMUTABLE.issuperset(map(type, numbers.values())):
                 numbers = self._numbers(numbers, max(step, ~step))
+            self._last_step = step
             queued = [elapsed, step, len(numbers), *numbers, *numbers.values()]
             if len(self._queue) > MOST_QUEUED:
                 self._keep(queued)
@@ -273,6 +291,7 @@ class Run:
             self._drop(gaps.BAD_REWIND, 1)
             _warn(f"rewind({shown(step)}): the run won't be COMPLETE, as this is no whole number from 0: give the step")
             return
+        self._last_step = None
         if at != NEXT:
             self._steps.rewind(at)
         self._queue_kept()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import threading
-from typing import Any
+from typing import Any, NamedTuple
 
 from losslake.record.layout import LARGEST_STEP
 
@@ -22,6 +22,13 @@ def whole_step(step: Any) -> int:
     if not 0 <= at <= LARGEST_STEP:
         raise ValueError(at)
     return at
+
+
+class StepBeside(NamedTuple):
+    """A step of another logger, or that of a sample: `log` takes it, and its own count stays. is_counted: in calls."""
+
+    at: int
+    is_counted: bool = False
 
 
 class StepCounter:

@@ -28,7 +28,7 @@ def numbers_of(
             leave_out(name, "logged twice in a call")
             continue
         try:
-            numbers[name] = value if type(value) in IMMUTABLE else _as_float(value)
+            numbers[name] = value if type(value) in IMMUTABLE else as_float(value)
         except (TypeError, ValueError, AttributeError):
             leave_out(name, kind_of(value))
         except OverflowError:
@@ -72,7 +72,7 @@ def _flat(values: Mapping[Any, Any], within: str, depth: int) -> Iterator[tuple[
             yield joined, value
 
 
-def _as_float(value: Any) -> float:
+def as_float(value: Any) -> float:
     """Return a number, or that in an array of one element, as float64. Raises whatever the object raises."""
     if isinstance(value, str | bytes | bytearray):
         raise TypeError(value)

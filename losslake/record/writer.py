@@ -19,7 +19,7 @@ from losslake.record import gaps
 from losslake.record.columns import Column, Columns, Renamed, is_usable
 from losslake.record.ends import with_earlier
 from losslake.record.gaps import Gaps, LeftOut
-from losslake.record.layout import CALLS, ELAPSED, LARGEST_STEP, STEP
+from losslake.record.layout import CALLS, ELAPSED, LARGEST_STEP, STEP, SYSTEM
 from losslake.record.numbers import json_number
 from losslake.record.other_counters import OtherCounters
 from losslake.record.spool import SegmentRemoved, Spool
@@ -258,7 +258,8 @@ class Writer:
                 self._kinds.note_too_large(name, column, value, step)
             texts.append(f"{column.key}{value!r}" if isfinite(value) else f'{column.key}"{json_number(value)}"')
             if last.get(name, -1) > step:
-                is_below = True
+                # A sample may come late, after a rewind.
+                is_below = is_below or not name.startswith(SYSTEM)
             else:
                 last[name] = step
             if len(texts) % _PIECE == 0:
