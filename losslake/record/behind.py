@@ -21,7 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from losslake.record.facts import Scalar, is_name
+from losslake.record.facts import Scalar, is_label, is_name
 from losslake.record.run import FOLDER, Run, start
 from losslake.record.steps import StepBeside
 from losslake.record.values import as_float
@@ -72,19 +72,17 @@ def behind(
     key = "/".join((tool, *(str(getattr(tool_run, name, "")) for name in ("project", "id"))))
     links = Path(folder) / _LINKS
     resume = resume or (_linked(links, key) if _goes_on(tool_run) else None)
-    accepted = inspect.signature(start).parameters
-    described = {name: value for name, value in _description(tool_run).items() if name in accepted}
     run = start(
         workload=workload,
         batch_size=batch_size,
         parameters={**_scalars(getattr(tool_run, "config", None)), **(parameters or {})},
         folder=folder,
         resume=resume,
-        **{**described, **facts},
+        **{**_description(tool_run), **facts},
     )
     if run.folder is not None:
         _link(links, key, run.name)
-        rows = Rows(run, tool, steps, int(getattr(tool_run, "step", 0) or 0))
+        rows = Rows(run, tool, steps, int(getattr(tool_run, "step", 0) or 0), facts.get("updates_per_log"))
         (_behind_wandb if is_wandb else _behind_trackio)(tool_run, run, rows)
     return run
 
@@ -92,11 +90,13 @@ def behind(
 class Rows:
     """The rows that W&B makes of calls of `log`, and the recorded run that gets each complete one.
 
-    Source: https://docs.wandb.ai/ref/python/experiments/run#log; checked against `.wandb` files.
+    Source: https://docs.wandb.ai/ref/python/experiments/run#log; checked against `.wandb` files. per_call: the updates
+    between two steps that the tool counts; None if nobody knows: then they are recorded as counts of calls.
     """
 
-    def __init__(self, run: Run, tool: str, steps: str | None, step: int = 0) -> None:
+    def __init__(self, run: Run, tool: str, steps: str | None, step: int = 0, per_call: int | None = None) -> None:
         self._run, self._tool, self._steps, self._step = run, tool, steps, step
+        self._per_call = per_call
         self._is_counted = True  # by the tool, which counts calls
         self._row: dict[str, dict[str, Any]] = {}
         self._axes: dict[str, str | None] = {}
@@ -156,11 +156,16 @@ class Rows:
             for name, value in row.items():
                 if name not in _NO_METRICS and name not in axes:
                     axis = self._axis(name) if axes else None
-                    own = StepBeside(self._step, self._is_counted)
-                    at = own if axis is None else StepBeside(self._last.get(axis, _NO_STEP))
+                    at = self._own_step() if axis is None else StepBeside(self._last.get(axis, _NO_STEP))
                     by_step.setdefault(at, {})[name] = value
             for at, values in by_step.items():
                 self._run.log(values, step=at)
+
+    def _own_step(self) -> StepBeside:
+        """Return the step of the tool, in updates if it is known what it counts."""
+        if self._is_counted and self._per_call:
+            return StepBeside((self._step + 1) * self._per_call)
+        return StepBeside(self._step, self._is_counted)
 
     def _axis(self, name: str) -> str | None:
         """Return the step metric of a metric: a definition by name comes before patterns."""
@@ -171,11 +176,12 @@ class Rows:
 
     def _note_calls(self) -> None:
         """Warn once that steps count calls."""
-        if not self._has_warned and self._steps is None and not any(self._axes.values()):
+        if not (self._has_warned or self._per_call or self._steps or any(self._axes.values())):
             self._has_warned = True
             _LOGGER.warning(
-                "log() of %s was called without step=, so the recorded steps count its calls: unless each call is one "
-                'update, log the number of updates and give its name to behind(), as steps="update"',
+                "log() of %s was called without step=, so the recorded steps count its calls, and the ingest asks what "
+                "they are: give behind() updates_per_log=1 if there is one call after each update, or log the number "
+                'of updates and give its name, as steps="update"',
                 self._tool,
             )
 
@@ -294,11 +300,11 @@ def _config_leaves(config: Mapping[Any, Any], prefix: str = "", depth: int = 0) 
 
 
 def _description(tool_run: Any) -> dict[str, Any]:
-    """Return name, tags and group of a run, those that it has."""
+    """Return name, tags and group of a run, those that it has and that `start` takes."""
     tags = getattr(tool_run, "tags", None)
     texts = {name: getattr(tool_run, name, None) for name in ("name", "group")}
-    described: dict[str, Any] = {name: text for name, text in texts.items() if isinstance(text, str) and text}
-    return {**described, "tags": [str(tag) for tag in tags]} if tags else described
+    described: dict[str, Any] = {name: text for name, text in texts.items() if isinstance(text, str) and is_label(text)}
+    return {**described, "tags": [text for tag in tags or () if is_label(text := str(tag))]}
 
 
 def _goes_on(tool_run: Any) -> bool:

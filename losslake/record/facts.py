@@ -94,10 +94,10 @@ def _licence(licence: str | None) -> str | None:
 def _labels(name: str | None, group: str | None, tags: Sequence[str]) -> dict[str, Any]:
     """Return the name, group and tags of a run, in the words of W&B's runs. Raises ValueError."""
     for key, text in (("name", name), ("group", group)):
-        if text is not None and not (isinstance(text, str) and _is_label(text)):
+        if text is not None and not (isinstance(text, str) and is_label(text)):
             raise ValueError(f"{key} {_shown(text)}: give a printable text of at most {_LONGEST_NAME} characters")
     is_list = isinstance(tags, Sequence) and not isinstance(tags, str | bytes)
-    if not is_list or len(tags) > _MOST_TAGS or not all(isinstance(tag, str) and _is_label(tag) for tag in tags):
+    if not is_list or len(tags) > _MOST_TAGS or not all(isinstance(tag, str) and is_label(tag) for tag in tags):
         raise ValueError(f"tags {_shown(tags)}: give a list of at most {_MOST_TAGS} printable texts")
     labels = {"run_name": name, "run_group": group, "tags": [str.__str__(tag) for tag in tags]}
     return {key: value for key, value in labels.items() if value}
@@ -183,7 +183,8 @@ def _check_target(metric: str, target: float) -> None:
     raise ValueError(f"goals: the target {target:g} of {metric}, which lies between {smallest} and {largest}: {give}")
 
 
-def _is_label(text: str) -> bool:
+def is_label(text: str) -> bool:
+    """Return True for a text that can be the name, the group or a tag of a run."""
     return 0 < len(text) <= _LONGEST_NAME and text.isprintable() and text == text.strip()
 
 

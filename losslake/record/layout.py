@@ -28,7 +28,7 @@ STEP, ELAPSED = "step", "elapsed_s"
 # W&B's word for a count of calls of log: beside `step`, in a line whose step is such a count.
 CALLS = "_step"
 SYSTEM = "system/"
-"""How names of system metrics begin."""
+"""The beginning of names of system metrics."""
 LARGEST_STEP = 2**53 - 1
 _SEGMENT = re.compile(r"(?P<attempt>\d{4,9})(?:-from-(?P<step>\d{1,16}))?/(?P<number>\d{6,9})\.jsonl")
 

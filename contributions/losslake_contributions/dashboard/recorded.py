@@ -109,6 +109,8 @@ class RecordedReader:
             self._grow(segments, sizes)
             series = dict(self._series)
         stated, end = facts.facts, facts.end
+        labels = stated.get("attributes")
+        labels = labels if isinstance(labels, dict) else {}
         workload = [stated.get(name) for name in _WORKLOAD]
         is_stated = all(isinstance(each, str) and each for each in workload)
         if not is_stated:
@@ -116,16 +118,17 @@ class RecordedReader:
         batch_size = stated.get("batch_size")
         if not (type(batch_size) is int and 0 < batch_size <= LARGEST_EXACT_INTEGER):
             batch_size = None
-            notes.append(f"{RUN} doesn't state a batch size: its curves have no axis of examples.")
+            why = "changes its batch size" if "batch_schedule" in stated else "states no batch size"
+            notes.append(f"It {why}: its curves have no axis of examples.")
         if not series and not notes:
             notes.append("Nothing was measured so far.")
         return LiveRun(
             self._path,
-            _text(stated.get("name")) or _name(self._path),
+            _text(labels.get("run_name")) or _name(self._path),
             self._seen_at(segments),
             status=_text(end.get("status")) if end is not None else None,
-            tags=_tags(stated.get("tags")),
-            group=_text(stated.get("group")),
+            tags=_tags(labels.get("tags")),
+            group=_text(labels.get("run_group")),
             workload=printable("/".join(map(str, workload))) if is_stated else None,
             batch_size=batch_size,
             batch_unit=_text(stated.get("batch_unit")) or "examples",

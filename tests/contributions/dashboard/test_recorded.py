@@ -17,6 +17,8 @@ from losslake_contributions.dashboard.recorded import RecordedReader
 from losslake_contributions.dashboard.runs import LiveRun
 from tests.contributions.dashboard.recorded_runs import begin, end, loss_rows, write
 
+SCHEDULED = {"batch_schedule": [[0, 8]], "batch_size": None}
+
 
 def read(folder: Path) -> LiveRun:
     run = RecordedReader(folder.parent, folder.name).refresh()
@@ -140,7 +142,11 @@ def test_sample_of_a_large_run_is_of_its_own_lines(tmp_path: Path, monkeypatch: 
     ("facts", "note"),
     [
         ({"collection": None}, "run.json doesn't state a workload: it isn't shown with stored curves."),
-        ({"batch_size": "many"}, "run.json doesn't state a batch size: its curves have no axis of examples."),
+        (
+            {"batch_schedule": [[0, 8]], "batch_size": None},
+            "It changes its batch size: its curves have no axis of examples.",
+        ),
+        ({"batch_size": "many"}, "It states no batch size: its curves have no axis of examples."),
     ],
 )
 def test_run_that_lacks_facts_says_so_and_shows_its_curve(tmp_path: Path, facts: dict[str, Any], note: str) -> None:
@@ -162,7 +168,8 @@ def test_broken_run_says_what_is_wrong_without_the_path_of_the_folder(tmp_path: 
 
 
 def test_names_tags_and_groups_are_those_of_the_run(tmp_path: Path) -> None:
-    folder = begin(tmp_path / "run", name="wide", tags=["a", "b", 3], group="widths")
+    labels = {"run_name": "wide", "tags": ["a", "b", 3], "run_group": "widths"}
+    folder = begin(tmp_path / "run", attributes=labels)
     write(folder, loss_rows([0]))
     run = read(folder)
     assert (run.name, run.tags, run.group) == ("wide", ("a", "b"), "widths")

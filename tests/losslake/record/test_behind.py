@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import losslake.record
+from losslake.record.behind import Rows
 from losslake_ingest.readers.wandb_files.offline import OfflineRun
-from tests.losslake.record.runs import FACTS, curve, end
+from tests.losslake.record.runs import FACTS, curve, end, lines, place
 
 PROGRAM = """
 import sys, wandb, losslake.record
@@ -110,3 +111,19 @@ def test_a_training_that_fails_is_incomplete_as_in_wandb(tmp_path: Path, code: s
 def test_a_module_is_refused_with_what_to_give() -> None:
     with pytest.raises(ValueError, match=r"give what wandb\.init\(\) or trackio\.init\(\) returned"):
         losslake.record.behind(losslake, **FACTS)
+
+
+@pytest.mark.parametrize(
+    ("per_call", "steps", "counted"),
+    [(None, [0, 1, 7, 8, 9], [True, True, False, True, False]), (5, [5, 10, 7, 45, 9], [False] * 5)],
+)
+def test_steps_that_the_tool_counted_are_counts_of_calls_unless_their_updates_are_known(
+    tmp_path: Path, per_call: int | None, steps: list[int], counted: list[bool]
+) -> None:
+    with losslake.record.start(**FACTS, folder=tmp_path, metrics={"a": "val/loss"}) as run:
+        rows = Rows(run, "wandb", None, per_call=per_call)
+        for at, given in enumerate((None, None, 7, None, 9)):
+            rows.add({"a": at}, step=given, commit=True)
+    written = [line for _, _, line in lines(place(run))]
+    assert [line["step"] for line in written] == steps
+    assert ["_step" in line for line in written] == counted

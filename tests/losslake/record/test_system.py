@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 import losslake.record
+from losslake.record.steps import StepBeside
 from losslake.record.system import Sampler, installed_sources
 from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.plan import plan_ingest
-from tests.losslake.record.runs import FACTS, curve, end
+from tests.losslake.record.runs import FACTS, curve, end, lines, place
 
 
 def test_samples_belong_to_the_last_step_with_the_mean_the_largest_memory_and_the_total_energy(tmp_path: Path) -> None:
@@ -43,6 +44,27 @@ def test_samples_belong_to_the_last_step_with_the_mean_the_largest_memory_and_th
     assert '"system/cpu_percent":40' in first.replace(" ", "")
     assert '"system/process_memory_gb":9' in first.replace(" ", "")
     assert end(run.folder)["status"] == "COMPLETE"
+
+
+def test_samples_leave_the_count_of_calls_as_it_is(tmp_path: Path) -> None:
+    with losslake.record.start(**FACTS, folder=tmp_path) as run:
+        sampler = Sampler(run, 3600, [lambda: {"system/cpu_percent": 1.0}])
+        for loss in (3.0, 2.0, 1.0):
+            run.log({"val/loss": loss})
+            sampler.sample()
+        sampler.stop()
+    assert curve(place(run)) == {"val/loss": {0: 3.0, 1: 2.0, 2: 1.0}, "system/cpu_percent": {0: 1.0, 1: 1.0, 2: 1.0}}
+    assert all("_step" in line for _, _, line in lines(place(run)))
+
+
+def test_a_sample_that_comes_after_a_rewind_is_none_itself(tmp_path: Path) -> None:
+    with losslake.record.start(**FACTS, folder=tmp_path) as run:
+        for step in (9, 3):
+            run.rewind(step)
+            run.log({"val/loss": 1.0}, step=step)
+            run.log({"system/cpu_percent": 1.0}, step=StepBeside(9))
+            run.log({"system/cpu_percent": 1.0}, step=StepBeside(step))
+    assert end(place(run))["status"] == "COMPLETE"
 
 
 def test_a_started_run_has_the_metrics_of_this_machine_and_a_lake_leaves_them_out(tmp_path: Path) -> None:
