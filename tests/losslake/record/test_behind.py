@@ -14,6 +14,7 @@ import losslake.record
 from losslake.record.behind import Rows
 from losslake_ingest.readers.wandb_files.offline import OfflineRun
 from tests.losslake.record.runs import FACTS, curve, end, lines, place
+from tests.servers.processes import wait_until
 
 PROGRAM = """
 import sys, wandb, losslake.record
@@ -50,7 +51,13 @@ def trained(folder: Path, code: str) -> tuple[Path, OfflineRun, int, str]:
     )  # fmt: skip
     (recorded,) = (path.parent for path in folder.glob("runs/*/run.json"))
     (file,) = folder.glob("wandb/offline-run-*/*.wandb")
+    # Where a script doesn't call finish, W&B's own process writes on after its end.
+    wait_until(lambda: status_of(OfflineRun(file.read_bytes())) != "no exit record", "W&B has written the whole file")
     return recorded, OfflineRun(file.read_bytes()), done.returncode, done.stderr
+
+
+def status_of(run: OfflineRun) -> str | None:
+    return run.run_log("run", "").status
 
 
 def logged(run: OfflineRun, axis: str = "_step") -> dict[str, dict[int, float]]:
@@ -105,7 +112,7 @@ def test_a_training_that_fails_is_incomplete_as_in_wandb(tmp_path: Path, code: s
     recorded, wandb, _, errors = trained(tmp_path, f"run.log({{'val/loss': 1.0}}, step=4)\n{code}")
     assert curve(recorded) == {"val/loss": {4: 1.0}}, errors
     assert end(recorded)["status"] == "INCOMPLETE"
-    assert wandb.run_log("run", "").status == "failed"
+    assert status_of(wandb) == "failed"
 
 
 def test_a_module_is_refused_with_what_to_give() -> None:

@@ -84,7 +84,8 @@ def test_learning_rates_and_epochs_are_no_metrics(tmp_path: Path) -> None:
     assert (statuses(planned), planned.quarantined) == ([{"COMPLETE": 1}], [])
 
 
-def test_a_run_never_changes_the_licence_of_a_stored_collection(lake: Lake, tmp_path: Path) -> None:
+def test_a_run_never_changes_the_licence_of_a_stored_collection(tmp_path: Path) -> None:
+    lake = Lake.create(tmp_path / "lake")
 
     def ingested(name: str, licence: str | None, mapping: str = "") -> tuple[str, list[str]]:
         """The stored licence after an ingest of a run, and the remarks on licences."""

@@ -23,7 +23,6 @@ export function drawParallel(section, { facts, best, metric }, colourOf, select)
   const width = Math.max(place.clientWidth, MARGIN.left + MARGIN.right + APART * (axes.length - 1));
   const across = (at) => MARGIN.left + ((width - MARGIN.left - MARGIN.right) * at) / (axes.length - 1);
   const svg = node("svg", { class: "parallel", width, height: HEIGHT, role: "img", "aria-label": `Metaparameters and best ${metric} of ${paths.length} runs` });
-  for (const [at, axis] of axes.entries()) svg.append(...axisParts(axis, across(at)));
   for (const path of paths) {
     const values = [...names.map((name) => facts[path][name]), best[path]];
     const points = values.flatMap((value, at) => {
@@ -35,6 +34,8 @@ export function drawParallel(section, { facts, best, metric }, colourOf, select)
     line.addEventListener("click", () => select(path));
     svg.append(line);
   }
+  // After the lines, whose ends would hide their words.
+  for (const [at, axis] of axes.entries()) svg.append(...axisParts(axis, across(at)));
   place.replaceChildren(svg);
 }
 
