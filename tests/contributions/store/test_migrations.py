@@ -52,7 +52,7 @@ def test_submissions_and_their_runs_are_as_before(database: Database) -> None:
     names = database.read(lambda session: session.scalars(select(Submission.id)).all())
     shown = {name: find_any(database, name).model_dump(mode="json") for name in names}
     # That version didn't answer it.
-    assert {name: document.pop("refused") for name, document in shown.items()} == dict.fromkeys(names, [])
+    assert not any(document.pop("refused") for document in shown.values())
     assert shown == VERSION_5["submissions"]
     rea = identity("review", "reviewer")
     of_runs = {run: status(database, rea, run).model_dump(mode="json") for run in VERSION_5["runs"]}
