@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from losslake.record.layout import CALLS, ELAPSED, STEP
+from losslake.record.layout import CALLS, ELAPSED, STEP, SYSTEM
 from losslake.record.values import shown, shown_name
 from losslake.record.words import bounds_of, proposed_metric, settled_metric, words
 
@@ -119,7 +119,7 @@ class Columns:
                 f"{shown_name(name)} and {self._names[metric]} would both be {metric}, so the former has a curve of "
                 f"its own: start the run with metrics={{{name!r}: …}}, which says what it is, or None to leave it out"
             )
-        elif name not in words()["others"]["names"]:
+        elif name not in words()["others"]["names"] and not name.startswith(SYSTEM):
             self._note(
                 f"{shown_name(name)} isn't the name of a metric: start the run with metrics={{{shown_name(name)!r}: "
                 f'"{proposed_metric(name)}"}} if it is that, or None to leave it out; until then it keeps its name, '

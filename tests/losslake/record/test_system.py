@@ -67,7 +67,9 @@ def test_a_sample_that_comes_after_a_rewind_is_none_itself(tmp_path: Path) -> No
     assert end(place(run))["status"] == "COMPLETE"
 
 
-def test_a_started_run_has_the_metrics_of_this_machine_and_a_lake_leaves_them_out(tmp_path: Path) -> None:
+def test_a_started_run_has_the_metrics_of_this_machine_and_a_lake_leaves_them_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     run = losslake.record.start(**FACTS, folder=tmp_path / "runs", system=0.1)
     run.log({"val/loss": 1.0}, step=1)
     assert run.folder is not None
@@ -80,6 +82,7 @@ def test_a_started_run_has_the_metrics_of_this_machine_and_a_lake_leaves_them_ou
     run.finish()
     names = {"system/cpu_percent", "system/process_cpu_percent", "system/process_memory_gb", "system/memory_percent"}
     assert names <= curve(run.folder).keys()
+    assert not caplog.records
     planned = plan_ingest(None, [tmp_path / "runs"], Request())
     assert not planned.quarantined
     assert "system" not in str(planned)
