@@ -37,6 +37,10 @@ class SegmentRemoved(OSError):
         self.is_run = is_run
 
 
+class Superseded(OSError):
+    """Another process has begun a later attempt of the run: it will write the end."""
+
+
 class Spool:
     """The files of a run. Methods raise OSError, and may be called again after that: nothing is written twice.
 
@@ -135,9 +139,9 @@ class Spool:
         return digests, sorted(set(self._names) - set(names))
 
     def end(self, facts: Mapping[str, Any]) -> None:
-        """Write how the run ended. Raises OSError if another process has begun a later attempt: it will do so."""
+        """Write how the run ended. Raises Superseded, and OSError if it can't be written now."""
         if _last_attempt(self.folder) > self._segment.attempt > 0:
-            raise OSError(f"another process goes on with the run in {self.folder}")
+            raise Superseded(f"another process goes on with the run in {self.folder}, and writes its end")
         _write(self.folder / END, facts)
 
     def _open(self) -> IO[bytes]:

@@ -22,7 +22,7 @@ from losslake.record.gaps import Gaps, LeftOut
 from losslake.record.layout import CALLS, ELAPSED, LARGEST_STEP, STEP, SYSTEM
 from losslake.record.numbers import json_number
 from losslake.record.other_counters import OtherCounters
-from losslake.record.spool import SegmentRemoved, Spool
+from losslake.record.spool import SegmentRemoved, Spool, Superseded
 from losslake.record.values import kind_of, shown_name
 
 SECONDS_TO_FINISH = 30.0
@@ -79,7 +79,7 @@ class Writer:
         self._spool = spool
         self._queue = queue
         self._ended = ended
-        self._is_lost = False
+        self._is_lost = self._is_superseded = False
         self._held: _Line | None = None
         self._text: list[bytes] = []
         self._in_text = self._in_segment = (0, 0, 0)  # measurements, first step, last step
@@ -114,7 +114,7 @@ class Writer:
                 warn(f"measurements wait, since they can't be written: {self.trouble}")
         until = time.monotonic() + SECONDS_TO_FINISH
         while not (self._write_all() and self._is_done(lambda: self._end(end()))) and time.monotonic() < until:
-            if self._is_lost:
+            if self._is_lost or self._is_superseded:
                 return
             time.sleep(_SECONDS_BETWEEN_TRIES)
 
@@ -326,7 +326,7 @@ class Writer:
             self.trouble = str(error)
             return False
         except OSError as error:
-            self.trouble = str(error)
+            self.trouble, self._is_superseded = str(error), isinstance(error, Superseded)
             return False
         self.trouble = "" if not self._is_lost else self.trouble
         return True

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import losslake.record
 from losslake.record.run import Run
+from losslake.record.spool import Spool
 from tests.losslake.record.runs import FACTS, curve, end, lines, place
 from tests.repository.checkout import ROOT
 from tests.servers.processes import wait_until
@@ -295,15 +296,27 @@ def test_run_of_a_newer_version_is_not_resumed(started: Callable[..., Run]) -> N
         started(resume=run.name)
 
 
-def test_runs_that_resume_at_once_have_attempts_of_their_own(started: Callable[..., Run]) -> None:
+def test_runs_that_resume_at_once_have_attempts_of_their_own_and_one_writes_the_end(
+    started: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
     with started() as first:
         first.log({"train/loss": 0.0}, step=1)
     both = [started(resume=first.name) for _ in range(2)]
     for step in range(2, 50):
         for number, run in enumerate(both, 1):
             run.log({"train/loss": float(number)}, step=step)
+    ends: list[Spool] = []
+    write = Spool.end
+
+    def counted(spool: Spool, facts: Mapping[str, Any]) -> None:
+        ends.append(spool)
+        write(spool, facts)
+
+    monkeypatch.setattr(Spool, "end", counted)
     for run in both:
         run.finish()
+    # The other one doesn't try again, as it does with a disk that is full.
+    assert len(ends) == 2
     attempts = {attempt for attempt, _, _ in lines(place(first))}
     assert attempts == {1, 2, 3}
     values = set(curve(place(first))["train/loss"].values())
