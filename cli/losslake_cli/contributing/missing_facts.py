@@ -22,6 +22,8 @@ _UNDER = re.compile(r"#.*?under \[(\w+)\]")
 _HEADER = re.compile(r"\s*\[(\w+)\]\s*(#.*)?")
 _GUESS = re.compile(r"# (?P<line>.+?)(?:   # (?P<comment>.*))?")
 _UNKNOWN = ("…", "split/quantity")
+AXIS = "axis"
+_COUNTS = ("updates", "updates_from_zero")
 _FACTS = {
     "dataset": "such as cifar10",
     "model": "such as resnet50",
@@ -32,7 +34,10 @@ _FACTS = {
 
 @dataclass(frozen=True)
 class Question:
-    """A line that a mapping lacks. proposal: its value, None if nothing suggests one. hint: why it is asked."""
+    """A line that a mapping lacks. proposal: its value, None if nothing suggests one. hint: why it is asked.
+
+    In the section AXIS, the key is a column of steps of which nobody knows what it counts.
+    """
 
     section: str
     key: str
@@ -76,6 +81,9 @@ def questions_of(
     questions: dict[tuple[str, str], Question] = {}
     for field in missing:
         section, lines = _UNDER.search(field.add), _parsed(field.add)
+        if column := _counter_in(lines):
+            questions[AXIS, column] = Question(AXIS, column, None, field.what)
+            continue
         if section is None or len(lines) != 1:
             raise LossLakeError(f"{field.what}: add to {folder / 'losslake.toml'}: {field.inline}, and push again")
         ((key, value),) = lines.items()
@@ -86,6 +94,21 @@ def questions_of(
             proposal, hint = folder.resolve().name, "where these runs come from"
         questions[section[1], key] = Question(section[1], key, proposal, hint)
     return list(questions.values())
+
+
+def _counter_in(lines: Mapping[str, Any]) -> str:
+    """Return the column of steps that lines of a mapping ask about; empty if it counts epochs, or they ask for more."""
+    match lines:
+        case {"axis": [{"column": str(column), "counts": counts, **others}]} if counts in _COUNTS and not others:
+            return column
+    return ""
+
+
+def axis_of(column: str, answer: str) -> dict[str, Any]:
+    """Return the axis of a column: what it counts, or how many updates lie between two calls of a logger."""
+    if answer in _COUNTS:
+        return {"column": column, "counts": answer}
+    return {"column": column, "counts": "calls", "scale": int(answer)}
 
 
 def metric_questions(sources: Iterable[SourceReport]) -> list[Question]:
@@ -114,6 +137,9 @@ def problem_of(question: Question, answer: str) -> str | None:
         except Refusal as refusal:
             return refusal.message
         return None
+    if question.section == AXIS:
+        is_answer = answer in _COUNTS or (answer.isdecimal() and int(answer) > 0)
+        return None if is_answer else f"is neither {' nor '.join(_COUNTS)} nor a whole number above 0"
     if "{" in answer:
         return None
     if question.key == "batch_size":
@@ -143,15 +169,19 @@ class Answers:
         section = (
             "run" if isinstance(value, str) and "{" in value and question.section == "fields" else question.section
         )
-        line = f"{toml_key(question.key)} = {_toml(value)}"
+        is_axis = section == AXIS
+        pairs = value if is_axis else {question.key: value}
+        added = "\n".join(f"{toml_key(name)} = {_toml(each)}" for name, each in pairs.items())
+        where = "[[axis]]" if is_axis else f"[{section}]"
         try:
-            text = self.file.read_text("utf-8") if self.file.exists() else _HEAD
-            text = "".join(f"{each}\n" for each in _with_line(text.splitlines(), section, question.key, line))
+            lines = (self.file.read_text("utf-8") if self.file.exists() else _HEAD).splitlines()
+            lines = [*lines, "", where, added] if is_axis else _with_line(lines, section, question.key, added)
+            text = "".join(f"{each}\n" for each in lines)
             tomllib.loads(text)
             with atomic_write(self.file) as unfinished:
                 unfinished.write_text(text, "utf-8")
         except tomllib.TOMLDecodeError:
-            raise LossLakeError(f"add to {self.file} under [{section}]: {line}, and push again") from None
+            raise LossLakeError(f"add to {self.file} under {where}: {added}, and push again") from None
         except OSError as error:
             detail = f"{self.file} can't be written ({error.strerror})"
             raise LossLakeError(f"{detail}: copy the logs, or give a mapping with --map") from None

@@ -13,8 +13,10 @@ import typer
 
 from losslake_cli.console import echo, printable
 from losslake_cli.contributing.missing_facts import (
+    AXIS,
     Answers,
     Question,
+    axis_of,
     metric_questions,
     problem_of,
     questions_of,
@@ -82,6 +84,8 @@ def complete_mappings(paths: Sequence[Path], request: Request, scratch: Path) ->
                 raise LossLakeError(f"{detail}: correct {answers.file}, and push again")
             if not asked:
                 echo(f"facts that {path} doesn't state are asked once, and kept in {answers.file}: correct them there")
+                echo("an answer is for all of these runs: if they differ, press Ctrl-C, and have patterns read it from")
+                echo("their paths (docs/mapping.md)")
             for question in questions:
                 _answer(question, answers)
             asked.update(map(_identity, questions))
@@ -114,6 +118,13 @@ def _answer(question: Question, answers: Answers) -> None:
         if not typer.confirm(printable(f"column {question.key}: {line}"), default=True):
             raise LossLakeError(f"correct the line of {question.key} in {answers.file}, and push again")
         answers.add(question, question.proposal)
+        return
+    if question.section == AXIS:
+        echo(f"{question.hint}. If it is the number of updates so far, answer updates, or updates_from_zero if the")
+        echo("first update is 0. If it counts calls of the logger, answer the number of updates between two calls;")
+        echo("call 0 is then at update 0.")
+        answer = _ask(f"{question.key} counts", None, lambda text: problem_of(question, text))
+        answers.add(question, axis_of(question.key, answer))
         return
     is_metric = question.section == "metrics"
     label = f"column {question.key} is the metric (- for none)" if is_metric else f"{question.name} ({question.hint})"

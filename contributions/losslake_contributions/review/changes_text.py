@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from losslake_contributions.review.changes import BreakPoint, CriticalBatchSize, DraftChanges, GoalChange, NewTrial
 from losslake_schema.names import SCHEDULED, size_name
+from losslake_schema.quantities import counted
 from losslake_schema.reached import goal_text
 
 _MOST = 50
@@ -34,9 +35,9 @@ def as_text(changes: DraftChanges) -> Iterator[str]:
 
 def _study(study: str, before: int | None, after: int) -> str:
     return (
-        f"new study     {study}: {after:,} trials"
+        f"new study     {study}: {counted(after, 'trial')}"
         if before is None
-        else f"study         {study}: {before:,} → {after:,} trials"
+        else f"study         {study}: {before:,} → {counted(after, 'trial')}"
     )
 
 
