@@ -6,6 +6,7 @@ that was erased is sent. Texts of reviewers and contributors are data: no chat t
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -74,10 +75,12 @@ def _accepted(session: Session, delivery: Delivery, base: str) -> Message | None
     if row is None or row.state != "accepted":
         return None
     facts, n_runs = _submission_facts(session, row, base)
-    cited = [f"{collection}@{row.release}" for collection in _collections(session, row.id)]
+    collections = _collections(session, row.id)
+    cited = [f"{collection}@{row.release}" for collection in collections]
+    command = f"losslake cite {shlex.join(collections)} --release {row.release} --url URL"
     lines = [
         f"The submission {row.id} of {n_runs} is in release {row.release}: {base}{REVIEWS}/{row.id}",
-        "To cite the runs, take the text or the BibTeX of /v1/cite at the service of the lake, for the citation below.",
+        f"To cite the runs: {command}, with the URL of the service that answers questions about the lake",
     ]
     about = {**facts, "release": row.release, "citations": cited}
     return Message(f"Accepted: {n_runs}, release {row.release}", lines, "\n".join(cited), about)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from pydantic import ValidationError
 
+from losslake.record.gaps import BAD_STEP, FULL_QUEUE
 from losslake.record.layout import END, RUN, document_bytes
 from losslake_contributions.protocol.contributions import RunFacts
 from losslake_contributions.protocol.texts import reason_of
@@ -27,6 +29,7 @@ _ADVICE: Mapping[str, str] = {
     Quarantine.NEGATIVE_STEP: _STEPS,
     Quarantine.STEP_UNKNOWN: _STEPS,
 }
+_ADVICE_ON_GAPS: Mapping[str, str] = {"": "log less often", FULL_QUEUE: "log less often", BAD_STEP: _STEPS}
 
 
 def check(evidence: Evidence) -> Iterator[Finding]:
@@ -56,8 +59,10 @@ def check(evidence: Evidence) -> Iterator[Finding]:
         end = spool.end or {}
         n_lost, status = end.get("n_dropped"), end.get("status")
         if isinstance(n_lost, int) and n_lost > 0:
-            advice = "log less often, or say in the note why the rest counts"
-            yield finding("dropped", name, END, f"{n_lost:,} measurements were dropped: {advice}")
+            why = "; ".join(sorted({str(gap["reason"]) for gap in _gaps(end) if "reason" in gap}))
+            advice = f"{_ADVICE_ON_GAPS.get(why, 'mend that')}, or say in the note why the rest counts"
+            about = f" ({why})" if why else ""
+            yield finding("dropped", name, END, f"{n_lost:,} measurements were dropped{about}: {advice}")
         n_assumed = end.get("assumed_rewinds")
         if isinstance(n_assumed, int) and n_assumed > 0:
             how_often = counted(n_assumed, "time")
@@ -67,6 +72,11 @@ def check(evidence: Evidence) -> Iterator[Finding]:
         if status in ("INCOMPLETE", "INFEASIBLE"):
             message = f"its status is {status}: it counts only where {COMPLETE} isn't required"
             yield finding("not_complete", name, END, message)
+
+
+def _gaps(end: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    rows = end.get("gaps")
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
 def _problem_of_facts(spool: Spool) -> str | None:

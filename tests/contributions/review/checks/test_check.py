@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import losslake.record
 from losslake.lake.lake import Lake
+from losslake.record.gaps import BAD_STEP
 from losslake_contributions.review.checks.evidence import Claim, Evidence
 from losslake_contributions.review.checks.licences import licences, nearest
 from losslake_contributions.review.checks.report import Report, as_text
@@ -320,3 +322,27 @@ def test_checks_name_the_rules_of_the_table_and_no_others() -> None:
     text = "\n".join(file.read_text("utf-8") for file in sorted(folder.glob("*.py")))
     assert set(re.findall(r'finding\(\s*"(\w+)"', text)) <= rules().keys()
     assert [name for name in rules() if f'"{name}"' not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("gaps", "says"),
+    [
+        ([], "3 measurements were dropped: log less often"),
+        (
+            [{"reason": "the queue was full", "n": 3}],
+            "3 measurements were dropped (the queue was full): log less often",
+        ),
+        ([{"reason": BAD_STEP, "n": 3}], "): log the number of updates so far as step"),
+        ([{"reason": "the file was removed", "n": 3}], "(the file was removed): mend that"),
+        ("odd", "3 measurements were dropped: log less often"),
+    ],
+)
+def test_what_to_do_about_lost_measurements_is_that_of_the_reason(
+    good: tuple[Draft, list[Spool]], gaps: Any, says: str
+) -> None:
+    draft, (spool,) = good
+    end = {**(spool.end or {}), "n_dropped": 3, "gaps": gaps}
+    report = checked_draft(draft, [replace(spool, end=end)])
+    (dropped,) = [each.message for each in report.findings if each.rule == "dropped"]
+    assert says in dropped
+    assert dropped.endswith("or say in the note why the rest counts")
