@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from losslake.questions.release.view import ReleaseView
 from losslake_contributions.dashboard.query import Axis
 from losslake_contributions.dashboard.runs import LiveRun
-from losslake_contributions.live.stored_trials import candidates, drawn_curves, nearest_sizes
+from losslake_contributions.live.stored_trials import NEARNESS, candidates, drawn_curves, nearest_sizes
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Workload
 from losslake_schema.quantities import counted
@@ -49,6 +49,8 @@ def stored_curves(view: ReleaseView, runs: Sequence[LiveRun], metric: str, axis:
                 query = [*places, ("metric", metric), ("points", _POINTS), ("release", view.number)]
                 who = f"{n:,} of {counted(n_stored, 'trial')}" if n < n_stored else counted(n, "trial")
                 at = " and ".join(f"{size:,}" for size in sizes)
-                about = f"Grey: {who} of {candidate.workload} at batch size {at}, {candidate.nearness}."
+                # Not all of the runs need be of it.
+                of = "the workload that most runs state" if candidate.nearness == NEARNESS[0] else candidate.nearness
+                about = f"Grey: {who} of {candidate.workload} at batch size {at}, {of}."
                 return StoredCurves(with_query("/v1/curves.json", query), page_path(candidate.workload), about)
     return None

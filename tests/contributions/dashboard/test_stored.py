@@ -27,7 +27,7 @@ def test_stored_curves_are_of_the_same_workload_and_batch_size(tmp_path: Path, l
     with dashboard(tmp_path, lake) as client:
         wait_for_runs(client, 2)
         stored = changes(client, metric=ERROR)["stored"]
-        about = "Grey: 2 trials of small/mnist/cnn/sgd at batch size 8, this run's workload."
+        about = "Grey: 2 trials of small/mnist/cnn/sgd at batch size 8, the workload that most runs state."
         assert (stored["about"], stored["page"]) == (about, "/workloads/small/mnist/cnn/sgd")
         rows = client.get(stored["address"]).raise_for_status().json()["rows"]
         assert [row["value"] for row in rows] == [0.9, 0.5, 0.1] * 2

@@ -37,8 +37,7 @@ function rowOf(data, columns, colour) {
   if (known?.data === data && known.colour === colour) return known.row;
   const mark = element("i");
   if (colour) mark.style.background = colour;
-  const isNamed = data.path.split("/").at(-1) === data.name;
-  const place = isNamed ? [] : [" ", element("span", { className: "quiet" }, data.path)];
+  const place = data.path.endsWith(data.name) ? [] : [" ", element("span", { className: "quiet" }, data.path)];
   const notes = data.notes.map((note) => element("span", { className: "note" }, note));
   const name = element("th", { scope: "row" }, ...(colour ? [mark] : []), data.name, ...place, ...notes);
   const cells = data.cells.map((cell, at) => element("td", { className: columns[at][1] ? "number" : "" }, cell));
