@@ -134,7 +134,8 @@ def sent(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     with ExitStack() as stack:
         target = stack.enter_context(attacked(tmp_path_factory.mktemp("attacked")))
         sender = target.someone(injection("contributor"))
-        facts, run, created = send_run(sender, licence="CC-BY-4.0", gaps=[], n_dropped=0, scale=1.0)
+        whole = {"gaps": [], "n_dropped": 0, "assumed_rewinds": 0, "other_counters": []}
+        facts, run, created = send_run(sender, licence="CC-BY-4.0", scale=1.0, **whole)
         other = send_run(sender, licence=injection("licence"), gaps=[GAP], n_dropped=1, scale=2.0)[1]
         # The second one can't be stored: its review says so in the words of its fields.
         names = [submit(target, sender, run, "CC-BY-4.0"), submit(target, sender, other, injection("licence"))]
