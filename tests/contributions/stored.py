@@ -1,4 +1,4 @@
-"""What the newest release of a lake holds, read from its files with nothing between."""
+"""What a lake holds: its newest release, read from its files with nothing between, and its submissions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from losslake.lake.lake import Lake
+from losslake_contributions.people.tokens import authenticate
+from losslake_contributions.protocol.submissions import SubmissionStatus
+from losslake_contributions.review.submissions import find_any, list_submissions
+from losslake_contributions.store.database import Database
 
 Curves = dict[str, list[tuple[int, float]]]
 
@@ -27,3 +31,10 @@ def stored_curves(lake: Lake) -> dict[str, Curves]:
         source = runs[row["collection"], row["batch_size"], row["trial_id"]]
         curves[source][row["metric"]].append((row["step"], row["value"]))
     return curves
+
+
+def submissions_of(lake: Lake, token: str) -> list[SubmissionStatus]:
+    """The submissions of the contributor who has a token."""
+    database = Database.open(lake)
+    contributor = authenticate(database, f"Bearer {token}").contributor
+    return [find_any(database, each.id) for each in list_submissions(database, contributor=contributor).submissions]

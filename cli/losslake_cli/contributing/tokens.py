@@ -45,15 +45,20 @@ def create(
     from losslake_contributions.people.tokens import Quota, create_token
     from losslake_contributions.store.database import Database
 
-    sizes = {"bytes": _bytes(megabytes), "document_bytes": _bytes(document_megabytes)}
-    amounts = {"runs": runs, "segments": segments, **sizes}
-    quota = replace(Quota(), **{name: amount for name, amount in amounts.items() if amount is not None})
+    quota = replace(Quota(), **_stated(runs, segments, megabytes, document_megabytes))
     database = Database.create(Lake.create(lake))
     echo(create_token(database, name, orcid, scopes or ["contribute"], days, quota, contributor))
 
 
-def _bytes(megabytes: int | None) -> int | None:
-    return megabytes * _MEGABYTE if megabytes is not None else None
+def _stated(
+    runs: int | None, segments: int | None, megabytes: int | None, document_megabytes: int | None
+) -> dict[str, int]:
+    """Return the amounts of a quota that are given, by their names in `Quota`."""
+    amounts = {
+        "runs": (runs, 1), "segments": (segments, 1), "bytes": (megabytes, _MEGABYTE),
+        "document_bytes": (document_megabytes, _MEGABYTE),
+    }  # fmt: skip
+    return {name: amount * unit for name, (amount, unit) in amounts.items() if amount is not None}
 
 
 @tokens.command("list")
@@ -94,10 +99,7 @@ def quota(
     """Change the quota of a token, and print all of it. What isn't given stays."""
     from losslake_contributions.people.tokens import change_quota
 
-    sizes = {"bytes": _bytes(megabytes), "document_bytes": _bytes(document_megabytes)}
-    amounts = {"runs": runs, "segments": segments, **sizes}
-    changed = {name: amount for name, amount in amounts.items() if amount is not None}
-    new = change_quota(open_database(lake), token, changed)
+    new = change_quota(open_database(lake), token, _stated(runs, segments, megabytes, document_megabytes))
     echo(
         f"{new.runs:,} runs, {new.segments:,} segments, {new.bytes / _MEGABYTE:,.0f} megabytes, "
         f"{new.document_bytes / _MEGABYTE:,.0f} megabytes of documents"

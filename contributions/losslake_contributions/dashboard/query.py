@@ -38,19 +38,19 @@ class DashboardQuery(BaseModel):
     page: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     """The page of the table."""
     log: Annotated[str, Field(max_length=2)] = ""
-    """Of the script, as in the viewer of curves: the logarithmic axes."""
+    """The logarithmic axes of the chart, as in the viewer of curves; only the script reads it."""
     x: Annotated[str, Field(max_length=100)] = ""
-    """Of the script: the range of the axis."""
+    """The range of the axis that is shown; only the script reads it."""
     y: Annotated[str, Field(max_length=100)] = ""
-    """Of the script: the range of values."""
+    """The range of values that is shown; only the script reads it."""
     smooth: Annotated[str, Field(max_length=20)] = ""
-    """Of the script: the smoothing."""
+    """The weight of earlier values in the moving average; only the script reads it."""
     colour: Annotated[str, Field(max_length=200)] = ""
-    """Of the script: what colours show."""
+    """The fact that colours show; only the script reads it."""
     selected: Annotated[str, Field(max_length=4096)] = ""
-    """Of the script: the run that is drawn in front."""
+    """The path of the run that is drawn in front; only the script reads it."""
     since: Annotated[int, Field(ge=0)] = 0
-    """Of the script: the version that it has, so that only what changed since is sent."""
+    """The version that the script has, so that only later changes are sent."""
 
 
 def matching(runs: Iterable[LiveRun], text: str) -> list[LiveRun]:
@@ -102,8 +102,8 @@ def varying(runs: Sequence[LiveRun]) -> list[str]:
 
 
 def is_seed(name: str) -> bool:
-    """Return True if a parameter is a seed by its name."""
-    return name.casefold().endswith("seed")
+    """Return True if a parameter is a seed by its name, by the rule of trial_settings.sql."""
+    return "seed" in name.casefold()
 
 
 def metrics_of(runs: Iterable[LiveRun]) -> list[str]:

@@ -10,10 +10,9 @@ import pytest
 
 from losslake.lake.lake import Lake
 from losslake_cli.main import app
-from losslake_contributions.people.tokens import authenticate, create_token
+from losslake_contributions.people.tokens import create_token
 from losslake_contributions.protocol.submissions import SubmissionStatus
 from losslake_contributions.review.acceptance import accept
-from losslake_contributions.review.submissions import find_any, list_submissions
 from losslake_contributions.store.database import Database
 from losslake_ingest.pipeline.stored_curves import stored_curves
 from losslake_schema.names import Study
@@ -21,6 +20,7 @@ from tests.cli.contributing import folders_of_loggers as loggers
 from tests.cli.terminal import Terminal
 from tests.contributions.running import RunningService, running_service
 from tests.contributions.spooled_runs import SpooledRun, rows
+from tests.contributions.stored import submissions_of
 
 Start = Callable[..., Terminal]
 Submissions = Callable[[], list[SubmissionStatus]]
@@ -52,11 +52,7 @@ def token(running: RunningService, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.fixture
 def submissions(running: RunningService, token: str) -> Submissions:
     """List the submissions of this contributor."""
-    database = Database.open(running.lake)
-    contributor = authenticate(database, f"Bearer {token}").contributor
-    return lambda: [
-        find_any(database, each.id) for each in list_submissions(database, contributor=contributor).submissions
-    ]
+    return lambda: submissions_of(running.lake, token)
 
 
 @pytest.fixture

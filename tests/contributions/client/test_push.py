@@ -18,10 +18,10 @@ from losslake.lake.lake import Lake
 from losslake_cli.main import app
 from losslake_contributions.client.connection import ContributionClient
 from losslake_contributions.client.push import Terms, parse_credit, submission_of
-from losslake_contributions.people.tokens import authenticate, create_token
+from losslake_contributions.people.tokens import create_token
 from losslake_contributions.protocol.submissions import Credit, SubmissionList, SubmissionStatus
 from losslake_contributions.review.acceptance import accept
-from losslake_contributions.review.submissions import find_any, list_submissions, return_to_contributor
+from losslake_contributions.review.submissions import return_to_contributor
 from losslake_contributions.store.database import Database
 from losslake_schema.errors import LossLakeError
 from tests.contributions.conftest import ADA
@@ -29,6 +29,7 @@ from tests.contributions.made_runs import runs_in
 from tests.contributions.review.test_acceptance import REWOUND, check_stored
 from tests.contributions.running import RunningService, running_service
 from tests.contributions.spooled_runs import SpooledRun, rows
+from tests.contributions.stored import submissions_of
 from tests.servers.processes import program, wait_until
 
 Push = Callable[..., str]
@@ -58,11 +59,7 @@ def token(running: RunningService, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.fixture
 def submissions(running: RunningService, token: str) -> Submissions:
     """List the submissions of this contributor."""
-    database = Database.open(running.lake)
-    contributor = authenticate(database, f"Bearer {token}").contributor
-    return lambda: [
-        find_any(database, each.id) for each in list_submissions(database, contributor=contributor).submissions
-    ]
+    return lambda: submissions_of(running.lake, token)
 
 
 @pytest.fixture

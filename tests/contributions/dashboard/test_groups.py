@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from losslake_contributions.dashboard.groups import group_mean, groups_of
-from losslake_contributions.dashboard.query import default_metric, matching, per_step, varying
+from losslake_contributions.dashboard.query import default_metric, is_seed, matching, per_step, varying
 from losslake_contributions.dashboard.runs import LiveRun
 from losslake_contributions.dashboard.series import Series
 
@@ -107,3 +108,9 @@ def test_default_metric_is_a_loss_of_validation() -> None:
     assert default_metric(["train/loss", "val/accuracy", "val/loss"]) == "val/loss"
     assert default_metric(["train/accuracy", "val/accuracy"]) == "val/accuracy"
     assert default_metric([]) is None
+
+
+@pytest.mark.parametrize("name", ["seed", "Seed", "data_seed", "seed_everything", "seeds", "lr", "speed"])
+def test_seeds_are_those_of_the_settings_of_a_lake(name: str) -> None:
+    ((is_of_setting,),) = duckdb.execute("SELECT NOT ? ILIKE '%seed%'", [name]).fetchall()
+    assert is_seed(name) is not is_of_setting

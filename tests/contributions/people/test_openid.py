@@ -10,7 +10,7 @@ import hmac
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -34,7 +34,6 @@ from tests.contributions.people.provider import (
     Answer,
     LocalProvider,
     as_json,
-    local_provider,
     public_jwk,
     signing_key,
     visit,
@@ -42,18 +41,6 @@ from tests.contributions.people.provider import (
 
 KEY = b"k" * 32
 BACK = "http://localhost/sign-in/orcid/callback"
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[LocalProvider]:
-    with local_provider() as found:
-        yield found
-
-
-@pytest.fixture
-def provider(running: LocalProvider) -> LocalProvider:
-    running.reset()
-    return running
 
 
 def known(provider: LocalProvider, **changes: Any) -> Provider:

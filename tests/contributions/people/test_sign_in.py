@@ -46,21 +46,9 @@ HERE = "http://localhost"
 
 
 @pytest.fixture(scope="module")
-def running() -> Iterator[LocalProvider]:
-    with local_provider() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def university() -> Iterator[LocalProvider]:
     with local_provider() as found:
         yield found
-
-
-@pytest.fixture
-def provider(running: LocalProvider) -> LocalProvider:
-    running.reset()
-    return running
 
 
 @pytest.fixture(scope="module")
