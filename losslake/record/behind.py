@@ -16,20 +16,20 @@ import json
 import logging
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from losslake.record.facts import Scalar, is_label, is_name
 from losslake.record.run import FOLDER, Run, start
 from losslake.record.steps import StepBeside
-from losslake.record.values import as_float
+from losslake.record.values import IMMUTABLE, as_float, leaves
 
 _LOGGER = logging.getLogger("losslake.record")
 _LINKS = ".behind.json"
 _LONGEST_TEXT = 1_000
-_DEEPEST = 32
 # What W&B adds, and the names that the recorder uses itself.
 _NO_METRICS = frozenset(("_step", "_timestamp", "_runtime", "_wandb", "step", "Step", "elapsed_s"))
 _NO_STEP = -1  # counted by the recorder as a bad step
@@ -134,7 +134,8 @@ class Rows:
 
     def _hold(self, values: Mapping[str, Any]) -> None:
         """Add values to the row. A later value of a name replaces the earlier one, with all that is nested in it."""
-        self._row.update((name, dict(_leaves({name: value}))) for name, value in values.items())
+        for name, value in values.items():
+            self._row[name] = {str(leaf): _number(each) for leaf, each in leaves({name: value})}
 
     def define(self, name: str, step_metric: Any = None, overwrite: bool | None = None, **_: Any) -> None:
         """Note the step metric of a metric, or of a pattern that ends in an asterisk."""
@@ -257,24 +258,10 @@ def _quietly(function: Callable[..., Any], *args: Any, **named: Any) -> None:
             _LOGGER.warning("a call wasn't recorded: %s: %s", type(error).__name__, error)
 
 
-def _leaves(values: Mapping[str, Any], prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Yield values as they are now, those of nested objects with dotted names, as W&B has them.
-
-    What isn't a number is yielded as None, which the recorder counts.
-    """
-    for name, value in values.items():
-        kind = type(value)
-        if kind is float or kind is int:
-            yield f"{prefix}{name}", value
-        elif isinstance(value, Mapping) and "_type" not in value and depth < _DEEPEST:
-            yield from _leaves(value, f"{prefix}{name}.", depth + 1)
-        else:
-            yield f"{prefix}{name}", None if kind is bool else _number(value)
-
-
 def _number(value: Any) -> float | None:
+    """Return a value as it is now; None, which the recorder counts, for what isn't a number."""
     try:
-        return as_float(value)
+        return None if type(value) is bool else value if type(value) in IMMUTABLE else as_float(value)
     except Exception:  # noqa: BLE001 - an object's own float() can raise anything
         return None
 
@@ -282,21 +269,18 @@ def _number(value: Any) -> float | None:
 def _scalars(config: Any) -> dict[str, Scalar]:
     """Return the numbers, texts and truth values of a config that can be parameters."""
     try:
-        leaves = _config_leaves(dict(config or {}))
-        return dict(list(leaves)[:1_000])
+        facts = ((str(name), value) for name, value in leaves(dict(config or {})))
+        return dict(islice(filter(_is_fact, facts), 1_000))
     except Exception as error:  # noqa: BLE001 - a config can be any object
         _LOGGER.warning("the config isn't recorded: %s", error)
         return {}
 
 
-def _config_leaves(config: Mapping[Any, Any], prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Scalar]]:
-    for name, value in config.items():
-        key = f"{prefix}{name}"
-        if isinstance(value, Mapping) and depth < _DEEPEST:
-            yield from _config_leaves(value, f"{key}.", depth + 1)
-        elif not key.startswith("_") and is_name(key) and isinstance(value, Scalar):
-            is_long = isinstance(value, str) and len(value) > _LONGEST_TEXT
-            yield from () if is_long else ((key, value),)
+def _is_fact(field: tuple[str, Any]) -> TypeGuard[tuple[str, Scalar]]:
+    """Return True if a field of a config can be a parameter."""
+    name, value = field
+    is_long = isinstance(value, str) and len(value) > _LONGEST_TEXT
+    return is_name(name) and not name.startswith("_") and isinstance(value, Scalar) and not is_long
 
 
 def _description(tool_run: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 MOST_VALUES = 10_000  # of a call
-_DEEPEST = 8  # dictionaries in dictionaries
+_DEEPEST = 32  # dictionaries in dictionaries
 # float64 and integers never change, so that they can be read later.
 IMMUTABLE = frozenset((float, int))
 _LONGEST_NAME = 200
@@ -22,7 +22,7 @@ def numbers_of(
     number that can't be read, such as one on a device that is gone.
     """
     numbers: dict[Any, Any] = {}
-    flat = _flat(values, "", 0)
+    flat = leaves(values)
     for name, value in islice(flat, MOST_VALUES):
         if name in numbers:
             leave_out(name, "logged twice in a call")
@@ -62,12 +62,15 @@ def shown_name(name: object) -> str:
     return line if len(text) <= _LONGEST_NAME else f"{line}…"
 
 
-def _flat(values: Mapping[Any, Any], within: str, depth: int) -> Iterator[tuple[Any, Any]]:
-    """Yield names and values; those of dictionaries in dictionaries by names joined with dots, as W&B stores them."""
+def leaves(values: Mapping[Any, Any], within: str = "", depth: int = 0) -> Iterator[tuple[Any, Any]]:
+    """Yield names and values; those of dictionaries in dictionaries by names joined with dots, as W&B stores them.
+
+    A dictionary with `_type` is a picture or another object of W&B.
+    """
     for name, value in values.items():
         joined = f"{within}.{name}" if within else name
-        if isinstance(value, Mapping) and value and depth < _DEEPEST:
-            yield from _flat(value, str(joined), depth + 1)
+        if isinstance(value, Mapping) and value and "_type" not in value and depth < _DEEPEST:
+            yield from leaves(value, str(joined), depth + 1)
         else:
             yield joined, value
 

@@ -14,12 +14,12 @@ from typing import Any
 
 from losslake.library.lake import Lake
 from losslake.library.result import Result
+from losslake.questions.release.nearness import Nearness, nearness
 from losslake_schema.errors import LossLakeError
-from losslake_schema.names import size_name
+from losslake_schema.names import Workload, size_name
 from losslake_schema.reached import goal_text
 from losslake_schema.statuses import STATUSES
 
-NEARNESS = ("the same workload", "the same data set, model and optimizer", "the same data set and model")
 MOST_STORED, MOST_GOALS = 5, 10
 Row = Mapping[str, Any]
 
@@ -41,10 +41,10 @@ class Goal:
 
 @dataclass(frozen=True)
 class StoredWorkload:
-    """A stored workload beside which trials are reported. nearness: one of NEARNESS."""
+    """A stored workload beside which trials are reported."""
 
     name: str
-    nearness: str
+    nearness: Nearness
     n_trials: int
     batch_sizes: Sequence[int]
     metrics: Sequence[str]
@@ -135,17 +135,16 @@ class Reported:
             is_own = row["workload"] == self.workload
             if (is_own and self.is_whole) or row["batch_unit"] != self.facts["batch_unit"]:
                 continue
-            nearness = 0 if is_own else 1 if row["optimizer"] == self.facts["optimizer"] else 2
+            how = nearness(Workload.parse(self.workload), Workload.parse(row["workload"]))
+            assert how is not None
             n_trials = row["n_trials"] - (len(self.rows) if is_own else 0)
-            near.append(
-                StoredWorkload(row["workload"], NEARNESS[nearness], n_trials, row["batch_sizes"], row["metrics"])
-            )
-        return sorted(near, key=lambda each: NEARNESS.index(each.nearness))
+            near.append(StoredWorkload(row["workload"], how, n_trials, row["batch_sizes"], row["metrics"]))
+        return sorted(near, key=lambda each: each.nearness.rank)
 
     @property
     def compared(self) -> list[StoredWorkload]:
         """The stored workloads that are compared: those of the same optimizer, else the nearest ones."""
-        same = [each for each in self.stored if each.nearness != NEARNESS[2]]
+        same = [each for each in self.stored if each.nearness is not Nearness.MODEL]
         return (same or self.stored)[:MOST_STORED]
 
     @cached_property

@@ -25,6 +25,7 @@ from losslake_ingest.pipeline.reading import Request, detect, with_defaults
 from losslake_ingest.readers.recorded.attempts import last_written
 from losslake_ingest.readers.safe_parsing import printable
 from losslake_ingest.readers.side_files import SideFiles
+from losslake_ingest.readers.text_logs.named_numbers import AXES
 from losslake_ingest.sources.member import PartOfSource, Source
 from losslake_ingest.sources.open import FolderSource
 from losslake_schema.names import CHANGES
@@ -33,7 +34,6 @@ from losslake_schema.reached import Floats, Integers
 _log = logging.getLogger(__name__)
 Files = Mapping[str, tuple[int, float]]
 """Size and time of change by path."""
-_STEPS = ("step", "global_step", "_step", "iteration", "iter")
 _LONGEST_NOTE = 400
 _SETTLES_AFTER = 30.0  # seconds: a trainer writes in each checkpoint how it would have ended there
 _SILENT_AFTER = 600.0  # seconds: such logs have no heartbeat, and evaluations can be rare
@@ -187,7 +187,7 @@ def _series(curve: Curves) -> dict[str, Series]:
 def _raw(rows: Sequence[LoggedRows], mapping: LogMapping) -> tuple[dict[str, Series], str]:
     """Return the columns of rows as they were logged, and a sentence about their steps if they may not be."""
     columns = {name: None for each in rows for name in each.columns}
-    axes = dict.fromkeys((*(axis.column for axis in mapping.axis), *_STEPS, "epoch"))
+    axes = dict.fromkeys((*(axis.column for axis in mapping.axis), *AXES["steps"], *AXES["epochs"]))
     axis = next((name for name in axes if name in columns and _is_whole(rows, name)), None)
     others = columns.keys() - axes.keys() - set(mapping.time.columns)
     pieces: dict[str, list[tuple[Integers, Floats]]] = {}
@@ -211,7 +211,7 @@ def _raw(rows: Sequence[LoggedRows], mapping: LogMapping) -> tuple[dict[str, Ser
         step, value = (np.concatenate(column) for column in zip(*parts, strict=True))
         last = last_written(step)
         series[name] = Series.of(step[last], value[last])
-    if axis in _STEPS:
+    if axis in AXES["steps"]:
         return series, ""
     return series, f"Its steps are {'the numbers of its rows' if axis is None else f'the column {printable(axis)}'}."
 

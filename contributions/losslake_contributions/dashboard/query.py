@@ -12,7 +12,6 @@ from losslake_contributions.dashboard.runs import LiveRun
 from losslake_ingest.contracts.run_log import Scalar
 
 Axis = Literal["step", "examples", "tokens", "seconds"]
-_LENGTHS = ("sequence_length", "seq_length", "seq_len", "context_length", "max_seq_len", "block_size")
 _LOSSES = ("loss", "error", "perplexity", "entropy")
 SETTINGS = "settings"
 """Groups runs with the same parameters, whatever their seeds."""
@@ -131,8 +130,7 @@ def per_step(run: LiveRun, axis: Axis) -> float | None:
     in_tokens = run.batch_unit == "tokens"
     if in_tokens == (axis == "tokens"):
         return float(run.batch_size)
-    lengths = (run.parameters.get(name) for name in _LENGTHS)
-    length = next((each for each in lengths if isinstance(each, int | float) and each > 0), None)
-    if length is None:
+    length = run.parameters.get("tokens_per_example")
+    if not isinstance(length, int | float) or not length > 0:
         return None
     return run.batch_size / length if in_tokens else run.batch_size * float(length)

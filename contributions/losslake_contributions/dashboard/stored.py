@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from losslake.questions.release.nearness import Nearness
 from losslake.questions.release.view import ReleaseView
 from losslake_contributions.dashboard.query import Axis
 from losslake_contributions.dashboard.runs import LiveRun
-from losslake_contributions.live.stored_trials import NEARNESS, candidates, drawn_curves, nearest_sizes
+from losslake_contributions.live.stored_trials import candidates, drawn_curves, nearest_sizes
 from losslake_schema.errors import LossLakeError
 from losslake_schema.names import Workload
 from losslake_schema.quantities import counted
@@ -50,7 +51,8 @@ def stored_curves(view: ReleaseView, runs: Sequence[LiveRun], metric: str, axis:
                 who = f"{n:,} of {counted(n_stored, 'trial')}" if n < n_stored else counted(n, "trial")
                 at = " and ".join(f"{size:,}" for size in sizes)
                 # Not all of the runs need be of it.
-                of = "the workload that most runs state" if candidate.nearness == NEARNESS[0] else candidate.nearness
+                is_theirs = candidate.nearness is Nearness.WORKLOAD
+                of = "the workload that most runs state" if is_theirs else candidate.nearness
                 about = f"Grey: {who} of {candidate.workload} at batch size {at}, {of}."
                 return StoredCurves(with_query("/v1/curves.json", query), page_path(candidate.workload), about)
     return None

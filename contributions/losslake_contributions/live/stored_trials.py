@@ -14,6 +14,7 @@ from cachetools import LRUCache, cached
 
 from losslake.analysis.comparable import Comparable
 from losslake.index.frontiers import COUNTED
+from losslake.questions.release.nearness import Nearness, nearness
 from losslake.questions.release.view import ReleaseView
 from losslake.questions.release.workload_facts import WorkloadFacts
 from losslake.questions.steps_to_target import QUESTION, StepsToTargetParameters
@@ -24,17 +25,16 @@ from losslake_schema.names import CHANGES, Study, Trial, Workload
 from losslake_schema.statuses import INFEASIBLE
 from losslake_service.web.goals import PageGoal
 
-NEARNESS = ("this run's workload", "same data set, model and optimizer", "same data set and model")
 _MOST_DRAWN = 100
 _MOST_CACHED, _MOST_COMPARED = 512, 64
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A stored workload that a run may be shown beside. nearness: one of NEARNESS."""
+    """A stored workload that a run may be shown beside."""
 
     facts: WorkloadFacts
-    nearness: str
+    nearness: Nearness
 
     @property
     def workload(self) -> Workload:
@@ -54,13 +54,10 @@ def candidates(view: ReleaseView, run: Workload, batch_unit: str) -> list[Candid
     """
     near: list[Candidate] = []
     for workload, facts in view.workloads.items():
-        if (workload.dataset, workload.model) != (run.dataset, run.model):
-            continue
-        if {*view.batch_units(facts)} == {batch_unit}:
-            near.append(
-                Candidate(facts, NEARNESS[0 if workload == run else 1 if workload.optimizer == run.optimizer else 2])
-            )
-    return sorted(near, key=lambda each: NEARNESS.index(each.nearness))
+        how = nearness(run, workload)
+        if how is not None and {*view.batch_units(facts)} == {batch_unit}:
+            near.append(Candidate(facts, how))
+    return sorted(near, key=lambda each: each.nearness.rank)
 
 
 def nearest_sizes(sizes: Sequence[int], batch_size: int) -> list[int]:

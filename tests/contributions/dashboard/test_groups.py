@@ -69,7 +69,7 @@ def test_settings_are_all_parameters_but_seeds() -> None:
 
 def test_axis_of_examples_or_tokens_needs_what_the_runs_state() -> None:
     images = run("a", batch_size=64)
-    texts = run("b", batch_size=1024, batch_unit="tokens", parameters={"context_length": 128})
+    texts = run("b", batch_size=1024, batch_unit="tokens", parameters={"tokens_per_example": 128})
     assert [per_step(images, axis) for axis in ("step", "examples", "tokens", "seconds")] == [1, 64, None, None]
     assert [per_step(texts, axis) for axis in ("examples", "tokens")] == [8, 1024]
     assert per_step(run("c"), "examples") is None

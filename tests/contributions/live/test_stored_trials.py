@@ -55,10 +55,10 @@ def subject(run: RunFacts, view: ReleaseView | None, measured: Sequence[str] = (
 def test_nearest_workload_comes_first(view: ReleaseView) -> None:
     found = [(str(each.workload), each.nearness) for each in candidates(view, SAME, "examples")]
     assert found == [
-        ("small/mnist/cnn/sgd", "this run's workload"),
-        ("another/mnist/cnn/sgd", "same data set, model and optimizer"),
-        ("a/mnist/cnn/adam", "same data set and model"),
-        ("small/mnist/cnn/adam", "same data set and model"),
+        ("small/mnist/cnn/sgd", "the same workload"),
+        ("another/mnist/cnn/sgd", "the same data set, model and optimizer"),
+        ("a/mnist/cnn/adam", "the same data set and model"),
+        ("small/mnist/cnn/adam", "the same data set and model"),
     ]
 
 
