@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from losslake.questions.trials.batch_size_words import joined
-from losslake_contributions.dashboard.runs import LONGEST_TEXT, LiveRun, shown_parameters
+from losslake_contributions.dashboard.runs import LiveRun, shown_parameters, shown_text
 from losslake_contributions.dashboard.series import Series
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import BadMapping, Refusal, Rule, SourceBroken
@@ -129,8 +129,9 @@ class LoggedReader:
         """Return a run as an ingest would store it; as it was logged, and why, if it wouldn't."""
         path = printable(log.run)
         run = LiveRun(
-            path, _name(path, path in self._files), 0.0,
-            status=printable(log.status[:LONGEST_TEXT]) if log.status else None,
+            path, shown_text(log.fields.get("run_name")) or _name(path, path in self._files), 0.0,
+            status=shown_text(log.status) or None,
+            group=shown_text(log.fields.get("run_group")),
             parameters=shown_parameters(log.parameters),
             directions=log.directions,
             silent_after=_SILENT_AFTER,

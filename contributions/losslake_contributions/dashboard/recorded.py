@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from losslake.record.layout import ELAPSED, END, HEARTBEAT, RUN, STEP
-from losslake_contributions.dashboard.runs import LONGEST_TEXT, MOST_TAGS, LiveRun, shown_parameters
+from losslake_contributions.dashboard.runs import MOST_TAGS, LiveRun, shown_parameters, shown_text
 from losslake_contributions.dashboard.series import Series
 from losslake_ingest.contracts.report import Quarantined
 from losslake_ingest.contracts.rules import Refusal
@@ -124,14 +124,14 @@ class RecordedReader:
             notes.append("Nothing was measured so far.")
         return LiveRun(
             self._path,
-            _text(labels.get("run_name")) or _name(self._path),
+            shown_text(labels.get("run_name")) or _name(self._path),
             self._seen_at(segments),
-            status=_text(end.get("status")) if end is not None else None,
+            status=shown_text(end.get("status")) if end is not None else None,
             tags=_tags(labels.get("tags")),
-            group=_text(labels.get("run_group")),
+            group=shown_text(labels.get("run_group")),
             workload=printable("/".join(map(str, workload))) if is_stated else None,
             batch_size=batch_size,
-            batch_unit=_text(stated.get("batch_unit")) or "examples",
+            batch_unit=shown_text(stated.get("batch_unit")) or "examples",
             parameters=shown_parameters(facts.parameters),
             directions=_directions(stated.get("directions")),
             series=series,
@@ -271,13 +271,8 @@ def _name(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def _text(value: object) -> str:
-    """Return a text of a log so that it can be shown; empty for anything else."""
-    return printable(value[:LONGEST_TEXT]) if isinstance(value, str) else ""
-
-
 def _tags(value: object) -> tuple[str, ...]:
-    texts = [_text(each) for each in value[:MOST_TAGS]] if isinstance(value, list) else [_text(value)]
+    texts = [shown_text(each) for each in value[:MOST_TAGS]] if isinstance(value, list) else [shown_text(value)]
     return tuple(dict.fromkeys(filter(None, texts)))
 
 

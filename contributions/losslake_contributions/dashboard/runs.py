@@ -65,6 +65,11 @@ class LiveRun:
         return max((each.last_step for each in self.series.values()), default=None)
 
 
+def shown_text(value: object) -> str:
+    """Return a text of a log so that it can be shown; empty for anything else."""
+    return printable(value[:LONGEST_TEXT]) if isinstance(value, str) else ""
+
+
 def shown_parameters(stated: Mapping[str, object]) -> dict[str, Scalar]:
     """Return the numbers and texts of an object of a log as they can be shown; NaN and infinities are texts there."""
     return {

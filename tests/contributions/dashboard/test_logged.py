@@ -12,6 +12,7 @@ from losslake_contributions.dashboard.index import RunIndex
 from losslake_contributions.dashboard.runs import LiveRun
 from tests.contributions.dashboard.recorded_runs import begin, loss_rows, write
 from tests.ingest.formats.tensorboard_files import event, event_file, simple
+from tests.ingest.formats.wandb_files import framed, history_record, run_record
 
 MAPPING = """
 [collection]
@@ -64,6 +65,15 @@ def test_runs_of_several_tools_are_shown_beside_recorded_ones(tmp_path: Path) ->
     assert all(
         run.workload is None and "It doesn't state " in run.notes[0] for path, run in runs.items() if path != "recorded"
     )
+
+
+def test_run_has_the_name_and_group_that_its_tool_gave_it(tmp_path: Path) -> None:
+    run = tmp_path / "wandb/offline-run-20250101_000000-x1"
+    run.mkdir(parents=True)
+    begun = run_record({}, run_id="x1", display_name="wide <b>", run_group="width")
+    (run / "run-x1.wandb").write_bytes(framed([begun, history_record(1, {"val/loss": 0.5})]))
+    (of_tool,) = shown(RunIndex(tmp_path)).values()
+    assert (of_tool.name, of_tool.group) == ("wide <b>", "width")
 
 
 def test_mapping_gives_the_facts_of_the_runs_below_it(tmp_path: Path) -> None:
