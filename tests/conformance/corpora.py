@@ -51,5 +51,7 @@ def texts_in(source: Path) -> dict[str, str]:
 
 
 def corpus(name: str, part: str) -> Path:
-    """Return the folder of a corpus: its "sample", or the "whole" of it."""
+    """Return the folder of a corpus: its "sample", or the "whole" of it. Skips the test if that isn't there."""
+    if part == "whole" and not (CORPORA / name).is_dir():
+        pytest.skip(f"{name} isn't among the published logs at hand")
     return CORPORA / name if part == "whole" else sample(name)

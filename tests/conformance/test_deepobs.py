@@ -15,7 +15,7 @@ from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
 from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
-from tests.conformance.corpora import CORPORA, SAMPLE_AND_WHOLE, sample
+from tests.conformance.corpora import SAMPLE_AND_WHOLE, corpus
 
 Run = tuple[str, str, int, str, str, tuple[tuple[str, int, str], ...]]
 # By test problem: data set, model, and steps of an epoch without its incomplete last batch.
@@ -77,8 +77,7 @@ def stored(lake: Lake) -> Counter[Run]:
 
 @pytest.mark.parametrize("part", SAMPLE_AND_WHOLE)
 def test_every_value_equals_a_plain_reading(tmp_path: Path, part: str) -> None:
-    whole = CORPORA / "deepobs" / "deepobs_epochs.tar.zst"
-    source = whole if part == "whole" else sample("deepobs")
+    source = corpus("deepobs", part) / ("deepobs_epochs.tar.zst" if part == "whole" else "")
     lake = Lake.create(tmp_path / "lake")
     summary = ingest(lake, [source], Request(mapping=Path("deepobs")))
     runs = Counter(map(plain, documents(source)))

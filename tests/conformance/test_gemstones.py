@@ -13,7 +13,7 @@ from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
 from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
-from tests.conformance.corpora import CORPORA, ROOT, SAMPLE_AND_WHOLE, sample, texts_in
+from tests.conformance.corpora import ROOT, SAMPLE_AND_WHOLE, corpus, texts_in
 
 # collection, model, parameters with and without embeddings, start and end of the schedule, and the curve
 Run = tuple[str, str, int, int, int | None, int, tuple[tuple[int, float], ...]]
@@ -60,7 +60,7 @@ def run_of(collection: str, rows: list[dict[str, Any]], begin: int | None, end: 
 
 @pytest.mark.parametrize("part", SAMPLE_AND_WHOLE)
 def test_every_run_equals_a_reading_with_json_and_has_the_points_of_their_fits(tmp_path: Path, part: str) -> None:
-    folder = CORPORA / NAME / "gemstones.tar.zst" if part == "whole" else sample(NAME) / "gemstone-scaling-laws"
+    folder = corpus(NAME, part) / ("gemstones.tar.zst" if part == "whole" else "gemstone-scaling-laws")
     lake = Lake.create(tmp_path / "lake")
     for published in (NAME, f"{NAME}-cooldown"):
         summary = ingest(lake, [folder], Request(mapping=ROOT / "published" / published / "losslake.toml"))

@@ -13,7 +13,7 @@ from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
 from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
-from tests.conformance.corpora import CORPORA, ROOT, SAMPLE_AND_WHOLE, sample, texts_in
+from tests.conformance.corpora import ROOT, SAMPLE_AND_WHOLE, corpus, texts_in
 
 Run = tuple[int, str, tuple[tuple[int, float], ...]]
 TOO_SHORT = re.compile("/mixtral_8x22b_|/mixtral_8x7b_tp1pp4ep8vpp8_")
@@ -47,9 +47,7 @@ def plain(texts: dict[str, str]) -> Counter[Run]:
 
 @pytest.mark.parametrize("part", SAMPLE_AND_WHOLE)
 def test_every_loss_equals_a_reading_with_json(tmp_path: Path, part: str) -> None:
-    folder = (
-        CORPORA / "megatron_lm" / "golden_values.tar.zst" if part == "whole" else sample("megatron_lm") / "Megatron-LM"
-    )
+    folder = corpus("megatron_lm", part) / ("golden_values.tar.zst" if part == "whole" else "Megatron-LM")
     lake = Lake.create(tmp_path / "lake")
     summary = ingest(lake, [folder], Request(mapping=ROOT / "published" / "megatron-lm" / "losslake.toml"))
     assert {item.rule for item in summary.quarantined} <= {"duplicate_source"}

@@ -12,7 +12,7 @@ from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
 from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
-from tests.conformance.corpora import CORPORA, SAMPLE_AND_WHOLE, sample, texts_in
+from tests.conformance.corpora import SAMPLE_AND_WHOLE, corpus, texts_in
 
 Run = tuple[str, str, int, tuple[tuple[str, int, float, float | None], ...]]
 TRAIN, VAL = "train/cross_entropy_error", "val/cross_entropy_error"
@@ -93,7 +93,7 @@ def stored(lake: Lake) -> Counter[Run]:
 @pytest.mark.parametrize("part", SAMPLE_AND_WHOLE)
 def test_every_run_equals_a_reading_line_by_line(tmp_path: Path, part: str) -> None:
     name = "modded_nanogpt"
-    source = CORPORA / name / "modded_steps.tar.zst" if part == "whole" else sample(name) / "modded_steps"
+    source = corpus(name, part) / ("modded_steps.tar.zst" if part == "whole" else "modded_steps")
     lake = Lake.create(tmp_path / "lake")
     summary = ingest(lake, [source], Request(mapping=Path("modded_nanogpt_records")))
     runs, unstated = plain(texts_in(source))

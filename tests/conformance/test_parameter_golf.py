@@ -12,7 +12,7 @@ from losslake.index.serving import open_release
 from losslake.lake.lake import Lake
 from losslake_ingest.pipeline.reading import Request
 from losslake_ingest.run import ingest
-from tests.conformance.corpora import CORPORA, ROOT, SAMPLE_AND_WHOLE, sample, texts_in
+from tests.conformance.corpora import ROOT, SAMPLE_AND_WHOLE, corpus, texts_in
 
 # tokens in a batch, parameters of the model, and the curve: metric, step, value, seconds
 Run = tuple[int, int, tuple[tuple[str, int, float, float | None], ...]]
@@ -88,7 +88,7 @@ def plain_run(lines: list[str]) -> Run | None:
 @pytest.mark.parametrize("part", SAMPLE_AND_WHOLE)
 def test_every_run_equals_a_reading_line_by_line(tmp_path: Path, part: str) -> None:
     name = "parameter_golf"
-    folder = CORPORA / name / f"{name}.tar.zst" if part == "whole" else sample(name) / "parameter-golf"
+    folder = corpus(name, part) / (f"{name}.tar.zst" if part == "whole" else "parameter-golf")
     lake = Lake.create(tmp_path / "lake")
     summary = ingest(lake, [folder], Request(mapping=ROOT / "published" / "parameter-golf" / "losslake.toml"))
     texts = {
